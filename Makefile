@@ -1,0 +1,84 @@
+# nwhead: Nadaraya-Watson classification in PostgreSQL
+#
+#   make demo           install what is missing, build, show it at work
+#   make test           the same, and run every test
+#   make bench          the same, and measure it against its peers
+#   make setup          only install what is missing
+#
+# Plain PGXS, for packagers: make, make install, make installcheck (against a
+# running server), PG_CONFIG=/path/to/pg_config.
+
+EXTENSION = nwhead
+MODULE_big = nwhead
+DATA = $(sort $(wildcard nwhead--*.sql))
+
+# Every file of src/ belongs to the module, so that no list can fall behind.
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
+
+# One arithmetic everywhere: a product and a sum are fused only where the source
+# says so, in bitcode too (see below).
+PG_CFLAGS = -std=gnu11 -ffp-contract=off
+
+REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS_OPTS = --outputdir=build/regress --encoding=UTF8 --no-locale \
+	--load-extension=vector --load-extension=nwhead
+REGRESS_PREP = build/regress
+
+EXTRA_CLEAN = build
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+
+all:
+
+ifneq ($(wildcard $(PGXS)),)
+
+# A PostgreSQL built with JIT wants bitcode, and a certain clang for it; without
+# that clang the extension is built all the same.
+CLANG_OF_SERVER := $(shell sed -n 's/^CLANG *= *//p' $(dir $(PGXS))../Makefile.global)
+ifeq ($(shell command -v $(or $(CLANG_OF_SERVER),clang) 2>/dev/null),)
+override with_llvm := no
+endif
+
+include $(PGXS)
+
+override BITCODE_CFLAGS += $(PG_CFLAGS)
+
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+
+else
+
+all install uninstall installcheck:
+	@echo "PostgreSQL's server headers were not found through '$(PG_CONFIG)'." >&2
+	@echo "Run 'make setup', or install them (Debian: postgresql-server-dev-NN)" >&2
+	@echo "and set PG_CONFIG=/path/to/pg_config where it is not on PATH." >&2
+	@exit 1
+
+clean:
+	rm -rf $(EXTRA_CLEAN)
+
+.PHONY: all install uninstall installcheck clean
+
+endif
+
+build/regress:
+	mkdir -p $@
+
+setup:
+	@tools/setup
+
+test:
+	@tools/setup test
+	@test/run
+
+demo:
+	@tools/setup demo
+	@bash -c '. tools/env.sh && quietly install_extension'
+	@tools/cluster run demo/run
+
+bench:
+	@tools/setup bench
+	@bash -c '. tools/env.sh && quietly install_extension'
+	@tools/cluster run bench/run
+
+.PHONY: setup test demo bench

@@ -1,0 +1,395 @@
+/*
+ * cache.c
+ *		Keep packed supports for the rest of a statement.
+ *
+ * SELECT nw_predict(e, 'birds') FROM inbox calls nw_predict once for each row
+ * of inbox, and all calls see the same birds.  So the first call packs them
+ * and the others find them here.  What is found must be exactly what a fresh
+ * read would return, so an entry is used only
+ *
+ *	- under a snapshot with the same contents, in the same transaction, with
+ *	  no subtransaction rolled back since;
+ *	- by the same user, in the same security context, under the same setting
+ *	  of row_security;
+ *	- while no relation that was read has been changed by DDL.
+ *
+ * That is enough where the rows depend on tables alone.  Views, policies and
+ * foreign tables may also depend on settings, which any function may change
+ * between two calls; there an entry also belongs to one run of one query, and
+ * serves only the expressions of that query itself, not those that PL/pgSQL
+ * evaluates on its own.
+ *
+ * Entries go away when the outermost statement ends, with the transaction,
+ * and before the memory in use would pass nwhead.statement_cache.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
+#include "tcop/utility.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+
+#include "cache.h"
+#include "compat.h"
+
+typedef struct Entry
+{
+	dlist_node	node;
+	MemoryContext mcxt;
+
+	/* what a later call must match */
+	Oid			schema;
+	char	   *name;
+	SnapshotData snapshot;		/* its arrays are copies in mcxt */
+	Oid			user;
+	int			security_context;
+	bool		row_security;
+	bool		steady;			/* else the run must match too */
+	uint64		run;
+
+	List	   *relids;
+	bool		stale;
+	bool		too_big;
+	NwSupport  *support;		/* NULL where it was only read */
+	Size		bytes;
+} Entry;
+
+int			nw_statement_cache = 256 * 1024;
+
+static dlist_head entries = DLIST_STATIC_INIT(entries);
+static MemoryContext cache_mcxt = NULL;
+
+/* The query being run: a number never used again, 0 outside of any. */
+static uint64 last_run = 0;
+static uint64 current_run = 0;
+static MemoryContext current_run_mcxt = NULL;
+
+/* How many statements are under way, one inside the other. */
+static int	depth = 0;
+
+/* The statement that loaded this library began without our counting it. */
+static TimestampTz loading_statement;
+
+static ExecutorRun_hook_type next_ExecutorRun = NULL;
+static ProcessUtility_hook_type next_ProcessUtility = NULL;
+
+/* Free an entry. */
+static void
+drop_entry(Entry *entry)
+{
+	dlist_delete(&entry->node);
+	MemoryContextDelete(entry->mcxt);
+}
+
+/* Free all entries. */
+static void
+clear_cache(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &entries)
+		drop_entry(dlist_container(Entry, node, iter.cur));
+}
+
+/* Copy the contents of a snapshot. */
+static void
+copy_snapshot(SnapshotData *to, Snapshot from, MemoryContext mcxt)
+{
+	*to = *from;
+	if (from->xcnt > 0)
+	{
+		to->xip = MemoryContextAlloc(mcxt, from->xcnt * sizeof(TransactionId));
+		memcpy(to->xip, from->xip, from->xcnt * sizeof(TransactionId));
+	}
+	if (from->subxcnt > 0)
+	{
+		to->subxip = MemoryContextAlloc(mcxt, from->subxcnt *
+										sizeof(TransactionId));
+		memcpy(to->subxip, from->subxip, from->subxcnt *
+			   sizeof(TransactionId));
+	}
+}
+
+/* Compare two snapshots of one transaction by what they make visible. */
+static bool
+same_snapshot(const SnapshotData *a, const SnapshotData *b)
+{
+	return a->snapshot_type == b->snapshot_type &&
+		a->xmin == b->xmin && a->xmax == b->xmax &&
+		a->curcid == b->curcid &&
+		a->takenDuringRecovery == b->takenDuringRecovery &&
+		a->suboverflowed == b->suboverflowed &&
+		a->xcnt == b->xcnt && a->subxcnt == b->subxcnt &&
+		(a->xcnt == 0 ||
+		 memcmp(a->xip, b->xip, a->xcnt * sizeof(TransactionId)) == 0) &&
+		(a->subxcnt <= 0 ||
+		 memcmp(a->subxip, b->subxip,
+				a->subxcnt * sizeof(TransactionId)) == 0);
+}
+
+/* Say whether an entry shows what a call would read. */
+static bool
+entry_matches(const Entry *entry, const NwCacheKey *key)
+{
+	Snapshot	snapshot = GetActiveSnapshot();
+	Oid			user;
+	int			security_context;
+
+	if (entry->stale || entry->schema != key->schema ||
+		strcmp(entry->name, key->name) != 0 ||
+		!same_snapshot(&entry->snapshot, snapshot))
+		return false;
+	GetUserIdAndSecContext(&user, &security_context);
+	if (entry->user != user || entry->security_context != security_context ||
+		entry->row_security != row_security)
+		return false;
+	return entry->steady || (key->direct && entry->run == key->run);
+}
+
+void
+nw_cache_key(NwCacheKey *key, Oid schema, const char *name,
+			 MemoryContext caller)
+{
+	key->schema = schema;
+	key->name = name;
+	key->run = current_run;
+	key->direct = current_run > 0 && caller == current_run_mcxt;
+}
+
+NwCacheState
+nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
+{
+	dlist_mutable_iter iter;
+
+	*support = NULL;
+	dlist_foreach_modify(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		if (entry->stale)
+			drop_entry(entry);
+		else if (entry_matches(entry, key))
+		{
+			if (entry->too_big)
+				return NW_CACHE_TOO_BIG;
+			if (entry->support == NULL ||
+				(need_ids && !entry->support->has_ids))
+				return NW_CACHE_SEEN;
+			dlist_move_head(&entries, &entry->node);
+			*support = entry->support;
+			return NW_CACHE_PACKED;
+		}
+	}
+	return NW_CACHE_NEW;
+}
+
+bool
+nw_cache_may_keep(const NwCacheKey *key, const NwScan *scan)
+{
+	return nw_statement_cache > 0 &&
+		GetActiveSnapshot()->snapshot_type == SNAPSHOT_MVCC &&
+		(scan->steady || key->direct);
+}
+
+bool
+nw_cache_reserve(Size bytes)
+{
+	Size		bound = (Size) nw_statement_cache * 1024;
+	Size		used = bytes;
+	dlist_mutable_iter iter;
+
+	if (bytes > bound)
+		return false;
+
+	/* from the entry used last; all that follow the first too many go */
+	dlist_foreach_modify(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		used += entry->bytes;
+		if (used > bound)
+			drop_entry(entry);
+	}
+	return true;
+}
+
+void
+nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
+			  NwSupport *support, bool too_big)
+{
+	MemoryContext mcxt;
+	MemoryContext caller;
+	Entry	   *entry;
+	dlist_mutable_iter iter;
+
+	/* an entry of the same key knew less */
+	dlist_foreach_modify(iter, &entries)
+	{
+		entry = dlist_container(Entry, node, iter.cur);
+		if (entry_matches(entry, key))
+			drop_entry(entry);
+	}
+
+	if (cache_mcxt == NULL)
+		cache_mcxt = AllocSetContextCreate(TopMemoryContext,
+										   "nwhead statement cache",
+										   ALLOCSET_SMALL_SIZES);
+	mcxt = AllocSetContextCreate(cache_mcxt, "nwhead cache entry",
+								 ALLOCSET_SMALL_SIZES);
+	caller = MemoryContextSwitchTo(mcxt);
+	entry = palloc0(sizeof(Entry));
+	entry->mcxt = mcxt;
+	entry->schema = key->schema;
+	entry->name = pstrdup(key->name);
+	copy_snapshot(&entry->snapshot, GetActiveSnapshot(), mcxt);
+	GetUserIdAndSecContext(&entry->user, &entry->security_context);
+	entry->row_security = row_security;
+	entry->steady = scan->steady;
+	entry->run = key->run;
+	entry->relids = list_copy(scan->relids);
+	entry->too_big = too_big;
+	if (support)
+	{
+		nw_support_move(support, mcxt);
+		entry->support = support;
+		entry->bytes = nw_support_memory(support);
+	}
+	dlist_push_head(&entries, &entry->node);
+	MemoryContextSwitchTo(caller);
+}
+
+/*
+ * Mark the entries that read a changed relation.  They are freed later: this
+ * may be called while one is in use.
+ */
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	dlist_iter	iter;
+
+	(void) arg;
+	dlist_foreach(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		if (!OidIsValid(relid) || list_member_oid(entry->relids, relid))
+			entry->stale = true;
+	}
+}
+
+/* Forget everything at the end of a transaction. */
+static void
+transaction_event(XactEvent event, void *arg)
+{
+	(void) arg;
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			clear_cache();
+			break;
+		default:
+			break;
+	}
+}
+
+/*
+ * Forget everything when a subtransaction is rolled back: its rows vanish
+ * without a change to the fields of the snapshot.
+ */
+static void
+subtransaction_event(SubXactEvent event, SubTransactionId subid,
+					 SubTransactionId parent, void *arg)
+{
+	(void) subid;
+	(void) parent;
+	(void) arg;
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		clear_cache();
+}
+
+/* Forget everything where the statement that has ended was the outermost. */
+static void
+leave_statement(void)
+{
+	if (depth == 0 &&
+		GetCurrentStatementStartTimestamp() != loading_statement)
+		clear_cache();
+}
+
+/* Number the query that runs, and notice the end of the outermost one. */
+static void
+run_executor(NW_EXECUTOR_RUN_ARGS)
+{
+	uint64		outer_run = current_run;
+	MemoryContext outer_mcxt = current_run_mcxt;
+	int			outer_depth = depth;
+
+	current_run = ++last_run;
+	current_run_mcxt = queryDesc->estate->es_query_cxt;
+	depth++;
+	PG_TRY();
+	{
+		if (next_ExecutorRun)
+			next_ExecutorRun(NW_EXECUTOR_RUN_PASS);
+		else
+			standard_ExecutorRun(NW_EXECUTOR_RUN_PASS);
+	}
+	PG_FINALLY();
+	{
+		current_run = outer_run;
+		current_run_mcxt = outer_mcxt;
+		depth = outer_depth;
+	}
+	PG_END_TRY();
+	leave_statement();
+}
+
+/* Count DO, CALL and the like as statements that others run inside of. */
+static void
+run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
+			ProcessUtilityContext context, ParamListInfo params,
+			QueryEnvironment *queryEnv, DestReceiver *dest,
+			QueryCompletion *qc)
+{
+	int			outer_depth = depth;
+
+	depth++;
+	PG_TRY();
+	{
+		if (next_ProcessUtility)
+			next_ProcessUtility(pstmt, queryString, readOnlyTree, context,
+								params, queryEnv, dest, qc);
+		else
+			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
+									params, queryEnv, dest, qc);
+	}
+	PG_FINALLY();
+	{
+		depth = outer_depth;
+	}
+	PG_END_TRY();
+	leave_statement();
+}
+
+void
+nw_cache_init(void)
+{
+	loading_statement = GetCurrentStatementStartTimestamp();
+	next_ExecutorRun = ExecutorRun_hook;
+	ExecutorRun_hook = run_executor;
+	next_ProcessUtility = ProcessUtility_hook;
+	ProcessUtility_hook = run_utility;
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	RegisterXactCallback(transaction_event, NULL);
+	RegisterSubXactCallback(subtransaction_event, NULL);
+}

@@ -1,0 +1,45 @@
+/*
+ * compat.h
+ *		Every difference between the supported server versions (15 to 18).
+ *
+ * Code elsewhere is written against the newest signature.
+ */
+#ifndef NW_COMPAT_H
+#define NW_COMPAT_H
+
+#include "executor/executor.h"
+#include "utils/acl.h"
+
+#if PG_VERSION_NUM < 150000
+#error "nwhead needs PostgreSQL 15 or later"
+#endif
+
+#if PG_VERSION_NUM < 160000
+#include "catalog/pg_namespace.h"
+
+/* One check for all object kinds came with 16. */
+static inline AclResult
+object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
+{
+	Assert(classid == NamespaceRelationId);
+	return pg_namespace_aclcheck(objectid, roleid, mode);
+}
+#endif
+
+/* ExecutorRun lost its execute_once argument in 18. */
+#if PG_VERSION_NUM >= 180000
+#define NW_EXECUTOR_RUN_ARGS \
+	QueryDesc *queryDesc, ScanDirection direction, uint64 count
+#define NW_EXECUTOR_RUN_PASS	queryDesc, direction, count
+#define nw_executor_run(queryDesc) \
+	ExecutorRun((queryDesc), ForwardScanDirection, 0)
+#else
+#define NW_EXECUTOR_RUN_ARGS \
+	QueryDesc *queryDesc, ScanDirection direction, uint64 count, \
+	bool execute_once
+#define NW_EXECUTOR_RUN_PASS	queryDesc, direction, count, execute_once
+#define nw_executor_run(queryDesc) \
+	ExecutorRun((queryDesc), ForwardScanDirection, 0, true)
+#endif
+
+#endif							/* NW_COMPAT_H */

@@ -1,0 +1,84 @@
+/*
+ * kernel.h
+ *		How the distance between a query and a support becomes a score.
+ *
+ *	name			measure			distance			score
+ *	euclidean		|q - x|^2		sqrt(measure)		-distance / tau
+ *	gaussian		|q - x|^2		sqrt(measure)		-measure / tau
+ *	hypersphere		|q' - x'|^2		sqrt(measure)		-distance / tau
+ *	cosine			q' . x'			1 - measure			measure / tau
+ *	dot				q . x			-measure			measure / tau
+ *
+ * A prime marks a vector scaled to length 1; a zero vector stays zero.  The
+ * weight of a support is the softmax of its score.
+ *
+ * Pure C: no PostgreSQL, no allocation, no errors.
+ */
+#ifndef NW_KERNEL_H
+#define NW_KERNEL_H
+
+#include <stdbool.h>
+
+typedef enum NwKernel
+{
+	NW_EUCLIDEAN,
+	NW_GAUSSIAN,
+	NW_HYPERSPHERE,
+	NW_COSINE,
+	NW_DOT
+} NwKernel;
+
+#define NW_KERNEL_NAMES	"euclidean, gaussian, hypersphere, cosine, dot"
+
+/*
+ * Within these bounds no score of finite float vectors overflows.
+ */
+#define NW_TAU_MIN	1e-100
+#define NW_TAU_MAX	1e100
+
+/* Larger than any distance between float vectors. */
+#define NW_DISTANCE_MAX	1e150
+
+/* A query made ready for comparison with many supports. */
+typedef struct NwQuery
+{
+	NwKernel	kernel;
+	double		tau;
+	int			dim;
+	double	   *q;				/* [dim], scaled to length 1 where the kernel
+								 * wants it */
+} NwQuery;
+
+/* Look up a kernel; false where there is none of that name. */
+extern bool nw_kernel_parse(const char *name, NwKernel *kernel);
+extern const char *nw_kernel_name(NwKernel kernel);
+
+extern bool nw_tau_is_valid(double tau);
+
+/* True where supports need nw_inverse_norms(). */
+extern bool nw_kernel_needs_norms(NwKernel kernel);
+
+/* out[i] = 1 / |x[i]|, or 0 for a zero vector; x [n][dim] */
+extern void nw_inverse_norms(const float *x, int dim, int n, double *out);
+
+/* Make a query; space [dim] must outlive it. */
+extern void nw_query_init(NwQuery *query, NwKernel kernel, double tau,
+						  const float *x, int dim, double *space);
+
+/*
+ * measure[i] of n supports x [n][dim]; inverse_norm [n] may be NULL where the
+ * kernel does not need it.
+ */
+extern void nw_query_measure(const NwQuery *query, const float *x,
+							 const double *inverse_norm, int n,
+							 double *measure);
+
+/* measure -> score and measure -> distance; the arrays may be the same */
+extern void nw_query_score(const NwQuery *query, const double *measure, int n,
+						   double *score);
+extern double nw_query_distance(const NwQuery *query, double measure);
+
+/* The score of a distance that was measured elsewhere (euclidean kernel). */
+extern double nw_distance_score(double distance, double tau);
+
+#endif							/* NW_KERNEL_H */

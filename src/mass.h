@@ -1,0 +1,88 @@
+/*
+ * mass.h
+ *		Sums of exponentials that do not depend on the order of their terms.
+ *
+ * A class's mass is the sum of exp(score) over its supports.  Floating-point
+ * addition is not associative, so a plain sum would depend on row order, on
+ * the plan and on the engine, and near-ties could flip from call to call.
+ * Here each term is an integer of 53 bits times a power of two.  Powers of
+ * two are grouped in bins of NW_BIN_BITS; a mass keeps the exact integer sums
+ * of its highest NW_BINS bins and forgets the rest.  Whether a term is kept
+ * depends only on the largest term of the whole sum, never on what came
+ * first, so any order, any split and any merge give the same bits.
+ *
+ * What is forgotten is below 2^-64 of the largest term, each; a bin holds
+ * 2^44 terms before it could overflow.
+ *
+ * Pure C: no PostgreSQL, no allocation, no errors.
+ */
+#ifndef NW_MASS_H
+#define NW_MASS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NW_BINS		3
+
+/* aligned as allocators align, which is less than the compiler would assume */
+typedef unsigned __int128 nw_uint128 __attribute__((aligned(8)));
+
+/*
+ * A sum of terms.  bin[0] is the highest bin, of index top; bin[k] has index
+ * top - k.  Indexes are integers held as doubles, since a small tau makes
+ * them larger than any integer type.
+ */
+typedef struct NwMass
+{
+	nw_uint128	bin[NW_BINS];
+	double		top;			/* -HUGE_VAL where nothing was added */
+} NwMass;
+
+/* A non-negative number beyond double's range: fraction * 2^exponent. */
+typedef struct NwScaled
+{
+	double		fraction;		/* in [1, 2), or 0 */
+	double		exponent;		/* an integer; 0 where fraction is 0 */
+} NwScaled;
+
+extern void nw_mass_clear(NwMass *mass);
+extern bool nw_mass_is_empty(const NwMass *mass);
+
+/* Add exp(score). */
+extern void nw_mass_add(NwMass *mass, double score);
+
+/* Add a term as NwSimd.exp_split makes it. */
+extern void nw_mass_add_split(NwMass *mass, double bin, uint64_t hi, uint64_t lo);
+
+/* Add all terms of another sum. */
+extern void nw_mass_merge(NwMass *mass, const NwMass *other);
+
+/*
+ * Add terms i = 0 .. n - 1 to masses[class_of[i]].
+ */
+extern void nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n,
+							const double *bin, const uint64_t *hi,
+							const uint64_t *lo);
+
+/* The value of a sum, rounded once to double precision. */
+extern NwScaled nw_mass_value(const NwMass *mass);
+
+/* exp(score) as a number of its own. */
+extern NwScaled nw_scaled_exp(double score);
+
+/* Negative, zero or positive as a is below, equal to or above b. */
+extern int	nw_scaled_compare(NwScaled a, NwScaled b);
+
+/* The sum of n numbers, in the order given. */
+extern NwScaled nw_scaled_sum(const NwScaled *values, int n);
+
+/* a / b as a double: 0 where it underflows; b is not 0. */
+extern double nw_scaled_ratio(NwScaled a, NwScaled b);
+
+/* The natural logarithm: -HUGE_VAL for 0. */
+extern double nw_scaled_log(NwScaled a);
+
+/* log(a / b) without losing the digits of a ratio near 1; b is not 0. */
+extern double nw_scaled_log_ratio(NwScaled a, NwScaled b);
+
+#endif							/* NW_MASS_H */

@@ -1,0 +1,38 @@
+/*
+ * nwhead.c
+ *		Load the module: settings, hooks, and the arithmetic for this CPU.
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "fmgr.h"
+#include "utils/guc.h"
+
+#include "cache.h"
+#include "pgvector.h"
+#include "simd.h"
+
+PG_MODULE_MAGIC;
+
+extern PGDLLEXPORT void _PG_init(void);
+
+/* Define settings and install hooks, once for each backend. */
+void
+_PG_init(void)
+{
+	DefineCustomIntVariable("nwhead.statement_cache",
+							"Sets the memory in which one statement keeps support rows between predictions.",
+							"Supports that need more are read again for each prediction; 0 turns the cache off.",
+							&nw_statement_cache,
+							256 * 1024,
+							0, MAX_KILOBYTES,
+							PGC_USERSET,
+							GUC_UNIT_KB,
+							NULL, NULL, NULL);
+	MarkGUCPrefixReserved("nwhead");
+
+	nw_simd_init();
+	nw_vector_init();
+	nw_cache_init();
+}

@@ -1,0 +1,171 @@
+/*
+ * pgvector.c
+ *		Read pgvector's vector and halfvec without linking to it.
+ *
+ * The layout below is pgvector's on-disk format: a varlena header, the number
+ * of dimensions, two unused bytes, then the elements.  It has not changed
+ * since vector and halfvec were introduced, and an on-disk format cannot.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "pgvector.h"
+#include "simd.h"
+
+typedef struct StoredVector
+{
+	int32		vl_len_;
+	int16		dim;
+	int16		unused;
+	float		x[FLEXIBLE_ARRAY_MEMBER];
+} StoredVector;
+
+typedef struct StoredHalfvec
+{
+	int32		vl_len_;
+	int16		dim;
+	int16		unused;
+	uint16		x[FLEXIBLE_ARRAY_MEMBER];
+} StoredHalfvec;
+
+StaticAssertDecl(offsetof(StoredVector, dim) == 4 &&
+				 offsetof(StoredVector, x) == 8,
+				 "vector's layout differs from pgvector's");
+StaticAssertDecl(offsetof(StoredHalfvec, dim) == 4 &&
+				 offsetof(StoredHalfvec, x) == 8,
+				 "halfvec's layout differs from pgvector's");
+
+/* Type OIDs, looked up once until a type changes. */
+static Oid	vector_oid = InvalidOid;
+static Oid	halfvec_oid = InvalidOid;
+
+/* Forget the type OIDs. */
+static void
+forget_types(Datum arg, int cacheid, uint32 hashvalue)
+{
+	(void) arg;
+	(void) cacheid;
+	(void) hashvalue;
+	vector_oid = InvalidOid;
+	halfvec_oid = InvalidOid;
+}
+
+void
+nw_vector_init(void)
+{
+	CacheRegisterSyscacheCallback(TYPEOID, forget_types, (Datum) 0);
+}
+
+/* Find the schema that pgvector was installed in. */
+static Oid
+vector_schema(void)
+{
+	Relation	rel;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			schema = InvalidOid;
+
+	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
+				F_NAMEEQ, CStringGetDatum("vector"));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+
+	if (!OidIsValid(schema))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("extension \"vector\" is not installed"),
+				 errhint("Run CREATE EXTENSION vector.")));
+	return schema;
+}
+
+/* Look up pgvector's types by their names in pgvector's schema. */
+static void
+find_types(void)
+{
+	Oid			schema;
+
+	if (OidIsValid(vector_oid) && OidIsValid(halfvec_oid))
+		return;
+	schema = vector_schema();
+	vector_oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+								 CStringGetDatum("vector"),
+								 ObjectIdGetDatum(schema));
+	halfvec_oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+								  CStringGetDatum("halfvec"),
+								  ObjectIdGetDatum(schema));
+}
+
+NwVectorType
+nw_vector_type(Oid typid)
+{
+	find_types();
+	if (typid == vector_oid)
+		return NW_VECTOR;
+	if (typid == halfvec_oid)
+		return NW_HALFVEC;
+	return NW_NOT_A_VECTOR;
+}
+
+int
+nw_vector_typmod_dim(int32 typmod)
+{
+	return typmod > 0 ? typmod : 0;
+}
+
+NwVectorData
+nw_vector_read(Datum datum, NwVectorType type)
+{
+	NwVectorData result;
+	struct varlena *stored = (struct varlena *) DatumGetPointer(datum);
+
+	if (VARATT_IS_EXTENDED(stored))
+		stored = pg_detoast_datum(stored);
+
+	if (type == NW_VECTOR)
+	{
+		result.dim = ((StoredVector *) stored)->dim;
+		result.x = ((StoredVector *) stored)->x;
+	}
+	else
+	{
+		StoredHalfvec *half = (StoredHalfvec *) stored;
+		float	   *x = palloc(sizeof(float) * half->dim);
+
+		Assert(type == NW_HALFVEC);
+		nw_simd->half_to_float(half->x, half->dim, x);
+		result.dim = half->dim;
+		result.x = x;
+	}
+	return result;
+}
+
+NwVectorData
+nw_vector_parse(const char *text)
+{
+	Oid			input;
+	Oid			ioparam;
+	Datum		datum;
+
+	find_types();
+	getTypeInputInfo(vector_oid, &input, &ioparam);
+	datum = OidInputFunctionCall(input, pstrdup(text), ioparam, -1);
+	return nw_vector_read(datum, NW_VECTOR);
+}

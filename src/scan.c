@@ -1,0 +1,265 @@
+/*
+ * scan.c
+ *		Read the rows of a set through the executor.
+ *
+ * The statement is an ordinary SELECT of the set's columns, parsed, rewritten,
+ * planned and run as any other: privileges on relation and columns, row-level
+ * security, views, partitions and foreign tables hold because the executor
+ * makes them hold.  Its text consists of quoted names only.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+#include "tcop/dest.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "source.h"
+
+/* What a scan holds beyond its face. */
+typedef struct NwScanState
+{
+	const NwSource *source;
+	char	   *sql;
+	PlannedStmt *plan;
+	int			label_col;		/* positions in the result, or -1 */
+	int			id_col;
+	int			weight_col;
+} NwScanState;
+
+/* A receiver that hands rows to a callback instead of storing them. */
+typedef struct RowReceiver
+{
+	DestReceiver pub;
+	const NwScanState *scan;
+	NwRowCallback callback;
+	void	   *arg;
+	MemoryContext row_mcxt;		/* detoasted values of the current row */
+	const char *previous;		/* where the last row's vector was */
+} RowReceiver;
+
+/*
+ * Fetch the vector that the scan will probably return next.
+ *
+ * Rows of a page lie at even distances, mostly downwards, against the
+ * direction that the processor's own prefetcher expects.  A wrong guess costs
+ * nothing but the fetch.
+ */
+static inline void
+prefetch_next(RowReceiver *receiver, const NwVectorData *vector)
+{
+	const char *here = (const char *) vector->x;
+	ptrdiff_t	stride = here - receiver->previous;
+
+	if (stride > -BLCKSZ && stride < BLCKSZ)
+	{
+		const char *next = here + stride;
+		const char *end = next + vector->dim * sizeof(float);
+
+		for (; next < end; next += 64)
+			__builtin_prefetch(next);
+	}
+	receiver->previous = here;
+}
+
+/* Complain about a row weight that is not one. */
+static void
+check_weight(const NwSet *set, double weight)
+{
+	if (!(weight >= 0) || isinf(weight))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("row weight %g in column \"%s\" of set \"%s\" is not a non-negative number",
+						weight, set->weight, set->name)));
+}
+
+/* Hand one row to the callback. */
+static bool
+receive_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	RowReceiver *receiver = (RowReceiver *) self;
+	const NwScanState *scan = receiver->scan;
+	NwRow		row = {.weight = 1};
+	MemoryContext caller;
+
+	slot_getallattrs(slot);
+	if (slot->tts_isnull[0])
+		return true;
+	if (scan->label_col >= 0)
+	{
+		if (slot->tts_isnull[scan->label_col])
+			return true;
+		row.label = slot->tts_values[scan->label_col];
+	}
+	if (scan->weight_col >= 0)
+	{
+		if (slot->tts_isnull[scan->weight_col])
+			return true;
+		row.weight = DatumGetFloat8(slot->tts_values[scan->weight_col]);
+		check_weight(scan->source->set, row.weight);
+		if (row.weight == 0)
+			return true;
+	}
+	if (scan->id_col >= 0)
+	{
+		row.id_isnull = slot->tts_isnull[scan->id_col];
+		row.id = slot->tts_values[scan->id_col];
+	}
+
+	caller = MemoryContextSwitchTo(receiver->row_mcxt);
+	row.vector = nw_vector_read(slot->tts_values[0],
+								scan->source->vector_type);
+	prefetch_next(receiver, &row.vector);
+	receiver->callback(&row, receiver->arg);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(receiver->row_mcxt);
+	return true;
+}
+
+/* Start receiving. */
+static void
+startup_receiver(DestReceiver *self, int operation, TupleDesc desc)
+{
+	(void) self;
+	(void) operation;
+	(void) desc;
+}
+
+/* Stop receiving. */
+static void
+shutdown_receiver(DestReceiver *self)
+{
+	(void) self;
+}
+
+/* Write the statement that reads a set's columns, and note their positions. */
+static void
+write_statement(NwScanState *scan, int columns, int64 limit)
+{
+	const NwSet *set = scan->source->set;
+	StringInfoData sql;
+	int			n = 1;
+
+	scan->label_col = scan->id_col = scan->weight_col = -1;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT %s", quote_identifier(set->embedding));
+	if (columns & NW_SCAN_LABEL)
+	{
+		appendStringInfo(&sql, ", %s", quote_identifier(set->label));
+		scan->label_col = n++;
+	}
+	if (columns & NW_SCAN_ID)
+	{
+		appendStringInfo(&sql, ", %s",
+						 set->id ? quote_identifier(set->id) : "ctid");
+		scan->id_col = n++;
+	}
+	if ((columns & NW_SCAN_WEIGHT) && scan->source->weighted)
+	{
+		appendStringInfo(&sql, ", %s::pg_catalog.float8",
+						 quote_identifier(set->weight));
+		scan->weight_col = n++;
+	}
+	appendStringInfo(&sql, " FROM %s",
+					 quote_qualified_identifier(set->schema, set->relation));
+	if (limit > 0)
+		appendStringInfo(&sql, " LIMIT " INT64_FORMAT, limit);
+	scan->sql = sql.data;
+}
+
+/* Say whether a plan's rows depend on the rows of tables alone. */
+static bool
+plan_is_steady(const PlannedStmt *plan)
+{
+	ListCell   *cell;
+
+	if (plan->dependsOnRole)
+		return false;
+	foreach(cell, plan->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+
+		if (rte->rtekind != RTE_RELATION ||
+			(rte->relkind != RELKIND_RELATION &&
+			 rte->relkind != RELKIND_PARTITIONED_TABLE &&
+			 rte->relkind != RELKIND_MATVIEW))
+			return false;
+	}
+	return true;
+}
+
+NwScan *
+nw_scan_plan(const NwSource *source, int columns, int64 limit)
+{
+	NwScan	   *scan = palloc0(sizeof(NwScan));
+	NwScanState *state = palloc0(sizeof(NwScanState));
+	List	   *rewritten;
+	Query	   *query;
+	bool		has_policies;
+
+	state->source = source;
+	write_statement(state, columns, limit);
+
+	rewritten = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt,
+																 pg_parse_query(state->sql)),
+												   state->sql, NULL, 0, NULL);
+	if (list_length(rewritten) != 1)
+		elog(ERROR, "unexpected rewrite result");
+	query = linitial_node(Query, rewritten);
+	has_policies = query->hasRowSecurity;
+	state->plan = pg_plan_query(query, state->sql, 0, NULL);
+
+	/* compiling would cost more than these few expressions can gain */
+	state->plan->jitFlags = 0;
+
+	scan->relids = state->plan->relationOids;
+	scan->steady = !has_policies && plan_is_steady(state->plan);
+	scan->state = state;
+	return scan;
+}
+
+void
+nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
+{
+	RowReceiver receiver = {
+		.pub = {
+			.receiveSlot = receive_row,
+			.rStartup = startup_receiver,
+			.rShutdown = shutdown_receiver,
+			.rDestroy = shutdown_receiver,
+			.mydest = DestNone
+		},
+		.scan = scan->state,
+		.callback = callback,
+		.arg = arg
+	};
+	QueryDesc  *desc;
+
+	/* a registered view may predict from itself */
+	check_stack_depth();
+
+	receiver.row_mcxt = AllocSetContextCreate(CurrentMemoryContext,
+											  "nwhead row",
+											  ALLOCSET_DEFAULT_SIZES);
+	desc = CreateQueryDesc(scan->state->plan, scan->state->sql,
+						   GetActiveSnapshot(), InvalidSnapshot,
+						   &receiver.pub, NULL, NULL, 0);
+	ExecutorStart(desc, 0);
+	nw_executor_run(desc);
+	ExecutorFinish(desc);
+	ExecutorEnd(desc);
+	FreeQueryDesc(desc);
+	MemoryContextDelete(receiver.row_mcxt);
+}

@@ -1,0 +1,251 @@
+/*
+ * simd.c
+ *		Choice of the inner loops, and the loops in plain C.
+ *
+ * The plain loops are the reference: the others give the same bits.
+ */
+#include "simd.h"
+
+#include <math.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "simd_impl.h"
+
+const NwSimd *nw_simd = &nw_simd_scalar;
+
+/* Add up one row. */
+static inline __attribute__((always_inline)) double
+sum_row(SumKind kind, const double *q, const float *x, double scale, int dim)
+{
+	double		lane[NW_LANES] = {0};
+
+	for (int j = 0; j < dim; j++)
+	{
+		double	   *acc = &lane[j % NW_LANES];
+		double		v = x[j];
+		double		diff;
+
+		switch (kind)
+		{
+			case SUM_SQDIST:
+				diff = q[j] - v;
+				*acc = fma(diff, diff, *acc);
+				break;
+			case SUM_SQDIST_SCALED:
+				diff = fma(-scale, v, q[j]);
+				*acc = fma(diff, diff, *acc);
+				break;
+			case SUM_DOT:
+				*acc = fma(q[j], v, *acc);
+				break;
+			case SUM_SQNORM:
+				*acc = fma(v, v, *acc);
+				break;
+		}
+	}
+
+	for (int half = NW_LANES / 2; half > 0; half /= 2)
+	{
+		for (int i = 0; i < half; i++)
+			lane[i] += lane[i + half];
+	}
+	return lane[0];
+}
+
+/* Squared distances. */
+static void
+scalar_sqdist(const double *q, const float *x, int dim, int n, double *out)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = sum_row(SUM_SQDIST, q, x + (int64_t) i * dim, 0, dim);
+}
+
+/* Squared distances to scaled rows. */
+static void
+scalar_sqdist_scaled(const double *q, const float *x, const double *scale,
+					 int dim, int n, double *out)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = sum_row(SUM_SQDIST_SCALED, q, x + (int64_t) i * dim,
+						 scale[i], dim);
+}
+
+/* Inner products. */
+static void
+scalar_dot(const double *q, const float *x, int dim, int n, double *out)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = sum_row(SUM_DOT, q, x + (int64_t) i * dim, 0, dim);
+}
+
+/* Squared norms. */
+static void
+scalar_sqnorm(const float *x, int dim, int n, double *out)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = sum_row(SUM_SQNORM, NULL, x + (int64_t) i * dim, 0, dim);
+}
+
+/* Split exponentials into bin and integer. */
+static void
+scalar_exp_split(const double *score, int n, double *bin,
+				 uint64_t *hi, uint64_t *lo)
+{
+	for (int i = 0; i < n; i++)
+	{
+		double		s = score[i];
+		double		product;
+		double		power;
+		double		f;
+		double		f_min;
+		double		f2;
+		double		f4;
+		double		p;
+		double		exponent;
+		uint64_t	mantissa;
+		int			shift;
+
+		/* written so that NaN ends at the lower limit, as in SIMD code */
+		s = s > -NW_EXP_SCORE_MAX ? s : -NW_EXP_SCORE_MAX;
+		s = s < NW_EXP_SCORE_MAX ? s : NW_EXP_SCORE_MAX;
+
+		product = s * NW_LOG2E_HI;
+		power = rint(product);
+		f = fma(s, NW_LOG2E_HI, -power);
+		f = fma(s, NW_LOG2E_LO, f);
+		f_min = fabs(product) < NW_EXP_INTEGRAL ? -NW_EXP_F_MAX : 0.0;
+		f = f > f_min ? f : f_min;
+		f = f < NW_EXP_F_MAX ? f : NW_EXP_F_MAX;
+
+		/* pairs, then pairs of pairs: a third of the latency of Horner's rule */
+		f2 = f * f;
+		f4 = f2 * f2;
+		p = fma(f2, NW_EXP_P10, fma(f, NW_EXP_P9, NW_EXP_P8));
+		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P7, NW_EXP_P6),
+						   fma(f, NW_EXP_P5, NW_EXP_P4)));
+		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P3, NW_EXP_P2),
+						   fma(f, NW_EXP_P1, NW_EXP_P0)));
+		p = fma(f, p, 1.0);
+
+		/* p is in (1/2, 2), so its own exponent is -1 or 0 */
+		memcpy(&mantissa, &p, sizeof(mantissa));
+		mantissa = (mantissa & NW_MANTISSA_MASK) | NW_MANTISSA_ONE;
+		exponent = power + (p < 1.0 ? -1.0 : 0.0);
+
+		bin[i] = floor(exponent / NW_BIN_BITS);
+		shift = (int) (exponent - NW_BIN_BITS * bin[i]);
+		lo[i] = mantissa << shift;
+		hi[i] = shift > 0 ? mantissa >> (64 - shift) : 0;
+	}
+}
+
+/* Widen one half-precision number. */
+static inline float
+widen_half(uint16_t half)
+{
+	uint32_t	sign = (uint32_t) (half & 0x8000) << 16;
+	uint32_t	exponent = (half >> 10) & 0x1f;
+	uint32_t	mantissa = half & 0x3ff;
+	uint32_t	bits;
+	float		result;
+
+	if (exponent == 0x1f)
+	{
+		/* infinity, or a NaN made quiet as the hardware makes it */
+		bits = 0x7f800000 | (mantissa << 13);
+		if (mantissa != 0)
+			bits |= 0x00400000;
+	}
+	else if (exponent != 0)
+		bits = ((exponent + 112) << 23) | (mantissa << 13);
+	else
+	{
+		/* zero or subnormal: an integer multiple of 2^-24, exact in float */
+		result = (float) mantissa * 0x1p-24f;
+		memcpy(&bits, &result, sizeof(bits));
+	}
+
+	bits |= sign;
+	memcpy(&result, &bits, sizeof(result));
+	return result;
+}
+
+/* Widen half-precision numbers. */
+static void
+scalar_half_to_float(const uint16_t *half, int n, float *out)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = widen_half(half[i]);
+}
+
+const NwSimd nw_simd_scalar = {
+	.name = "scalar",
+	.sqdist = scalar_sqdist,
+	.sqdist_scaled = scalar_sqdist_scaled,
+	.dot = scalar_dot,
+	.sqnorm = scalar_sqnorm,
+	.exp_split = scalar_exp_split,
+	.half_to_float = scalar_half_to_float
+};
+
+#if defined(__x86_64__)
+
+/* Tell whether the CPU runs the AVX2 loops. */
+static bool
+cpu_has_avx2(void)
+{
+	unsigned int eax,
+				ebx,
+				ecx,
+				edx;
+
+	__builtin_cpu_init();
+	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+		return false;
+
+	/* not every compiler's __builtin_cpu_supports() knows "f16c" */
+	return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
+}
+
+/* Tell whether the CPU runs the AVX-512 loops. */
+static bool
+cpu_has_avx512(void)
+{
+	__builtin_cpu_init();
+	return cpu_has_avx2() &&
+		__builtin_cpu_supports("avx512f") &&
+		__builtin_cpu_supports("avx512dq") &&
+		__builtin_cpu_supports("avx512bw") &&
+		__builtin_cpu_supports("avx512vl");
+}
+
+#endif							/* __x86_64__ */
+
+/* Find an implementation that this machine can run. */
+const NwSimd *
+nw_simd_find(const char *name)
+{
+#if defined(__x86_64__)
+	if (strcmp(name, nw_simd_avx512.name) == 0)
+		return cpu_has_avx512() ? &nw_simd_avx512 : NULL;
+	if (strcmp(name, nw_simd_avx2.name) == 0)
+		return cpu_has_avx2() ? &nw_simd_avx2 : NULL;
+#endif
+	if (strcmp(name, nw_simd_scalar.name) == 0)
+		return &nw_simd_scalar;
+	return NULL;
+}
+
+/* Choose the fastest implementation for this machine. */
+void
+nw_simd_init(void)
+{
+	nw_simd = nw_simd_find("avx512");
+	if (nw_simd == NULL)
+		nw_simd = nw_simd_find("avx2");
+	if (nw_simd == NULL)
+		nw_simd = &nw_simd_scalar;
+}

@@ -1,0 +1,77 @@
+/*
+ * simd.h
+ *		Inner loops over packed float rows, chosen once for the CPU at hand.
+ *
+ * One arithmetic for every path.  A sum over dimensions is kept in NW_LANES
+ * double accumulators, dimension j going to lane j mod NW_LANES by fused
+ * multiply-add, and the lanes are folded pairwise: lane i with lane i + 8,
+ * then + 4, + 2, + 1.  Every implementation performs exactly these operations
+ * in exactly this order, so a pair of vectors has one distance, to the last
+ * bit, whatever the instruction set, the block size or the row's position.
+ *
+ * Pure C: no PostgreSQL, no allocation, no errors.
+ */
+#ifndef NW_SIMD_H
+#define NW_SIMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NW_LANES	16
+
+/*
+ * exp(score) in the form that sums without rounding: the integer
+ * hi * 2^64 + lo, scaled by 2^(NW_BIN_BITS * bin - 52), see mass.h.
+ */
+#define NW_BIN_BITS 32
+
+typedef struct NwSimd
+{
+	const char *name;			/* "scalar", "avx2" or "avx512" */
+
+	/* out[i] = sum over j of (q[j] - x[i][j])^2; q [dim], x [n][dim] */
+	void		(*sqdist) (const double *q, const float *x, int dim, int n,
+						   double *out);
+
+	/* out[i] = sum over j of (q[j] - scale[i] * x[i][j])^2; the product is
+	 * rounded to double before the subtraction is fused with it: the
+	 * difference is fma(-scale[i], x[i][j], q[j]) */
+	void		(*sqdist_scaled) (const double *q, const float *x,
+								  const double *scale, int dim, int n,
+								  double *out);
+
+	/* out[i] = sum over j of q[j] * x[i][j] */
+	void		(*dot) (const double *q, const float *x, int dim, int n,
+						double *out);
+
+	/* out[i] = sum over j of x[i][j]^2 */
+	void		(*sqnorm) (const float *x, int dim, int n, double *out);
+
+	/*
+	 * Split exp(score[i]) into bin[i], hi[i] and lo[i].  Relative error below
+	 * 1e-15 for scores of magnitude up to 700, growing as |score| * 2^-53
+	 * beyond (the score's own last digit).  Scores are finite.
+	 */
+	void		(*exp_split) (const double *score, int n, double *bin,
+							  uint64_t *hi, uint64_t *lo);
+
+	/* Widen IEEE binary16 to float, subnormals, infinities and NaN included */
+	void		(*half_to_float) (const uint16_t *half, int n, float *out);
+} NwSimd;
+
+/* The implementation in use; scalar until nw_simd_init() has been called. */
+extern const NwSimd *nw_simd;
+
+extern void nw_simd_init(void);
+
+/* The named implementation, or NULL where this machine cannot run it. */
+extern const NwSimd *nw_simd_find(const char *name);
+
+/* The implementations, each in its own file. */
+extern const NwSimd nw_simd_scalar;
+#if defined(__x86_64__)
+extern const NwSimd nw_simd_avx2;
+extern const NwSimd nw_simd_avx512;
+#endif
+
+#endif							/* NW_SIMD_H */

@@ -1,0 +1,62 @@
+/*
+ * simd_impl.h
+ *		What the implementations of NwSimd have in common.
+ */
+#ifndef NW_SIMD_IMPL_H
+#define NW_SIMD_IMPL_H
+
+/* The sums over dimensions; one loop serves all. */
+typedef enum SumKind
+{
+	SUM_SQDIST,
+	SUM_SQDIST_SCALED,
+	SUM_DOT,
+	SUM_SQNORM
+} SumKind;
+
+/*
+ * How many bytes ahead of the sums rows are fetched.  The hardware's own
+ * prefetch stops at each page.
+ */
+#define NW_PREFETCH_BYTES	8192
+
+/*
+ * The constants of exp_split.
+ *
+ * exp(score) = 2^(n + f), n = rint(score * log2(e)).  The product is taken
+ * with log2(e) in two parts, so f carries no error of n's size.
+ *
+ * 2^f is 1 + f * P(f), with P of degree 10, the minimax polynomial of the
+ * relative error over [-1/2, 1/2].  The coefficients as rounded here are
+ * within 4.3e-17 of 2^f, and 2^0 is exactly 1.
+ *
+ * At |score * log2(e)| >= 2^52 the product is an integer as it stands, and f,
+ * what its rounding lost, may have any size.  There f is brought to
+ * [0, NW_EXP_F_MAX]: the power of two is then n's alone, which keeps scores in
+ * order, and two scores that share n still differ by the sign f had.
+ */
+#define NW_LOG2E_HI		0x1.71547652b82fep+0
+#define NW_LOG2E_LO		0x1.777d0ffda0d24p-56
+
+/* Scores beyond this are taken as this, so that n stays finite. */
+#define NW_EXP_SCORE_MAX	1.2e308
+
+#define NW_EXP_INTEGRAL		0x1p52
+#define NW_EXP_F_MAX		0.75
+
+#define NW_EXP_P0	0x1.62e42fefa39f3p-1
+#define NW_EXP_P1	0x1.ebfbdff82c598p-3
+#define NW_EXP_P2	0x1.c6b08d7048f31p-5
+#define NW_EXP_P3	0x1.3b2ab6fba1e1cp-7
+#define NW_EXP_P4	0x1.5d87fe7bbbe18p-10
+#define NW_EXP_P5	0x1.43091309611e8p-13
+#define NW_EXP_P6	0x1.ffcbee3b0663ep-17
+#define NW_EXP_P7	0x1.62bfd49eb6f70p-20
+#define NW_EXP_P8	0x1.b54167a8e6d9ap-24
+#define NW_EXP_P9	0x1.e605f9ab2eb67p-28
+#define NW_EXP_P10	0x1.c0637aa9b448fp-32
+
+#define NW_MANTISSA_MASK	UINT64_C(0x000fffffffffffff)
+#define NW_MANTISSA_ONE		UINT64_C(0x0010000000000000)
+
+#endif							/* NW_SIMD_IMPL_H */

@@ -1,0 +1,153 @@
+/*
+ * source.c
+ *		Find the relation and the columns that a registered set names.
+ *
+ * Names are resolved at every use, so a renamed column or a dropped table is
+ * found here, before anything is read.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "source.h"
+
+/* Find the relation of a set. */
+static Oid
+find_relation(const NwSet *set)
+{
+	Oid			schema = LookupExplicitNamespace(set->schema, true);
+	Oid			relid = InvalidOid;
+
+	if (OidIsValid(schema))
+		relid = get_relname_relid(set->relation, schema);
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"%s.%s\" of set \"%s\" does not exist",
+						set->schema, set->relation, set->name),
+				 errhint("Register the set again with replace => true, or remove it with nw_unregister.")));
+	return relid;
+}
+
+/* Find a column of a set, and its type. */
+static Oid
+find_column(const NwSet *set, Oid relid, const char *column, const char *role,
+			int32 *typmod)
+{
+	HeapTuple	tuple = SearchSysCacheAttName(relid, column);
+	Form_pg_attribute attribute;
+	Oid			type;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s.%s\" does not exist",
+						column, set->schema, set->relation),
+				 errdetail("It is the %s column of set \"%s\".",
+						   role, set->name),
+				 strcmp(role, "id") == 0 ?
+				 errhint("Name the columns with embedding, label and id; id => NULL uses the row's ctid.") :
+				 errhint("Name the columns with embedding, label and id; label => NULL registers unlabelled rows.")));
+	attribute = (Form_pg_attribute) GETSTRUCT(tuple);
+	type = attribute->atttypid;
+	if (typmod)
+		*typmod = attribute->atttypmod;
+	ReleaseSysCache(tuple);
+	return type;
+}
+
+/* Insist on a relation that can be read and found again by its name. */
+static void
+check_relation(const NwSet *set, Oid relid)
+{
+	char		kind = get_rel_relkind(relid);
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
+		kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
+		kind != RELKIND_FOREIGN_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s.%s\" cannot be a set",
+						set->schema, set->relation),
+				 errhint("A set is a table, partitioned table, view, materialized view or foreign table.")));
+	if (get_rel_persistence(relid) == RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("temporary relation \"%s\" cannot be a set",
+						set->relation),
+				 errhint("Other sessions could not see its rows; register an ordinary table.")));
+	if (set->id == NULL && kind != RELKIND_RELATION && kind != RELKIND_MATVIEW)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("set \"%s\" needs an id column", set->name),
+				 errdetail("Only rows of plain tables and materialized views are identified by ctid.")));
+}
+
+/* Insist that a weight column holds numbers. */
+static void
+check_weight_type(const NwSet *set, Oid type)
+{
+	char		category;
+	bool		preferred;
+
+	get_type_category_preferred(getBaseType(type), &category, &preferred);
+	if (category != TYPCATEGORY_NUMERIC)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("weight column \"%s\" of set \"%s\" has type %s",
+						set->weight, set->name, format_type_be(type)),
+				 errhint("Row weights are numbers, such as float8 or integer.")));
+}
+
+NwSource *
+nw_source_resolve(NwSet *set)
+{
+	NwSource   *source = palloc0(sizeof(NwSource));
+	Oid			type;
+	int32		typmod;
+
+	source->set = set;
+	source->relid = find_relation(set);
+	check_relation(set, source->relid);
+
+	type = find_column(set, source->relid, set->embedding, "embedding",
+					   &typmod);
+	source->vector_type = nw_vector_type(getBaseTypeAndTypmod(type, &typmod));
+	if (source->vector_type == NW_NOT_A_VECTOR)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("embedding column \"%s\" of set \"%s\" has type %s",
+						set->embedding, set->name, format_type_be(type)),
+				 errhint("Embeddings are columns of type vector or halfvec.")));
+	source->dim = nw_vector_typmod_dim(typmod);
+
+	if (set->label)
+		source->label_type = find_column(set, source->relid, set->label,
+										 "label", NULL);
+	source->id_type = set->id ? find_column(set, source->relid, set->id, "id",
+											NULL) : TIDOID;
+	if (set->weight)
+	{
+		check_weight_type(set, find_column(set, source->relid, set->weight,
+										   "weight", NULL));
+		source->weighted = true;
+	}
+	return source;
+}
+
+void
+nw_source_check_labelled(const NwSource *source)
+{
+	if (!OidIsValid(source->label_type))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("set \"%s\" has no labels", source->set->name),
+				 errdetail("It was registered with label => NULL and can only serve as queries.")));
+}

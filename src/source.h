@@ -1,0 +1,74 @@
+/*
+ * source.h
+ *		The relation behind a set: its columns, their types, and a scan of it.
+ */
+#ifndef NW_SOURCE_H
+#define NW_SOURCE_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+#include "pgvector.h"
+#include "registry.h"
+
+/* A set's relation as the catalogs have it now. */
+typedef struct NwSource
+{
+	NwSet	   *set;
+	Oid			relid;
+	NwVectorType vector_type;
+	int			dim;			/* declared dimensions, or 0 */
+	Oid			label_type;		/* InvalidOid for a query-only set */
+	Oid			id_type;		/* TIDOID where ctid stands in */
+	bool		weighted;
+} NwSource;
+
+/* Columns a scan is to return beside the embedding. */
+#define NW_SCAN_LABEL	0x01	/* skip rows without one */
+#define NW_SCAN_ID		0x02
+#define NW_SCAN_WEIGHT	0x04	/* skip rows of weight 0 */
+
+/* One row of a scan; it lives until the callback returns. */
+typedef struct NwRow
+{
+	NwVectorData vector;
+	Datum		label;
+	Datum		id;
+	bool		id_isnull;
+	double		weight;			/* 1 where not asked for */
+} NwRow;
+
+typedef void (*NwRowCallback) (const NwRow *row, void *arg);
+
+/* A planned scan. */
+typedef struct NwScan
+{
+	List	   *relids;			/* every relation it reads */
+	bool		steady;			/* depends on nothing but these relations'
+								 * rows: no view, policy or foreign table */
+	struct NwScanState *state;
+} NwScan;
+
+/*
+ * Check a set's relation and columns; open nothing.  The error names the set
+ * and what is missing.
+ */
+extern NwSource *nw_source_resolve(NwSet *set);
+
+/* Insist that a set has labels, so that it can support predictions. */
+extern void nw_source_check_labelled(const NwSource *source);
+
+/*
+ * Plan to read some columns of a set with the caller's privileges and
+ * policies; limit is 0 for all rows.
+ */
+extern NwScan *nw_scan_plan(const NwSource *source, int columns, int64 limit);
+
+/*
+ * Read the rows under the active snapshot.  Rows without an embedding are
+ * skipped.  The callback's current memory context is reset after each row.
+ */
+extern void nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg);
+
+#endif							/* NW_SOURCE_H */

@@ -1,0 +1,462 @@
+/*
+ * tally.c
+ *		Compare one query with every support and add up the classes' masses.
+ *
+ * Supports come from one of two places: rows streaming out of a scan, or
+ * chunks packed by an earlier call of the statement.  Either way they are
+ * measured in blocks, and from there on the code is the same.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "cache.h"
+#include "simd.h"
+#include "tally.h"
+
+/* A block of measured supports. */
+typedef struct Block
+{
+	int			n;
+	double		measure[NW_BLOCK_ROWS];
+	double		score[NW_BLOCK_ROWS];
+	int32		class[NW_BLOCK_ROWS];
+	const char *id[NW_BLOCK_ROWS];	/* only where the call wants ids */
+} Block;
+
+/* Everything a sweep over the supports needs. */
+typedef struct Sweep
+{
+	const NwCall *call;
+	NwTally    *tally;
+	MemoryContext mcxt;			/* of the answer */
+	bool		want_ids;
+	int8	   *admitted;		/* [class] 1 yes, 0 no, -1 not yet known */
+	int			admitted_size;
+
+	/* streaming only */
+	bool		weighted;
+	NwTextOut	id_out;
+	MemoryContext id_mcxt;		/* ids of the current block */
+	NwSupport  *packing;		/* NULL where rows are not packed, or no more */
+	bool		too_big;
+
+	Block		block;			/* last: not worth clearing */
+} Sweep;
+
+/* Complain about a query and a support of different dimensions. */
+static void
+check_dim(const Sweep *sweep, int dim)
+{
+	if (dim != sweep->call->query.dim)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("query has %d dimensions, but set \"%s\" has %d",
+						sweep->call->query.dim, sweep->call->support, dim)));
+}
+
+/* Make an array at least n long, keeping what it holds. */
+static void *
+grow(MemoryContext mcxt, void *array, int *allocated, int n, Size width)
+{
+	int			wanted = Max(*allocated, 16);
+
+	while (wanted < n)
+		wanted *= 2;
+	if (array == NULL)
+		array = MemoryContextAllocHuge(mcxt, wanted * width);
+	else if (wanted > *allocated)
+		array = repalloc_huge(array, wanted * width);
+	*allocated = wanted;
+	return array;
+}
+
+/* Give every class met so far a mass. */
+static void
+ensure_masses(Sweep *sweep)
+{
+	NwTally    *tally = sweep->tally;
+	int			old = tally->allocated;
+
+	if (tally->labels->n <= old && tally->mass)
+		return;
+	tally->mass = grow(sweep->mcxt, tally->mass, &tally->allocated,
+					   tally->labels->n, sizeof(NwMass));
+	for (int i = old; i < tally->allocated; i++)
+		nw_mass_clear(&tally->mass[i]);
+}
+
+/* Say whether a class is among those the caller asked for. */
+static bool
+class_admitted(Sweep *sweep, int class)
+{
+	const NwFilter *filter = &sweep->call->filter;
+	int8	   *known;
+
+	if (class >= sweep->admitted_size)
+	{
+		int			old = sweep->admitted_size;
+
+		sweep->admitted = grow(sweep->mcxt, sweep->admitted,
+							   &sweep->admitted_size, class + 1, sizeof(int8));
+		memset(sweep->admitted + old, -1, sweep->admitted_size - old);
+	}
+	known = &sweep->admitted[class];
+	if (*known < 0)
+	{
+		*known = 0;
+		for (int i = 0; i < filter->nclasses; i++)
+		{
+			if (nw_bytes_compare(filter->classes[i],
+								 sweep->tally->labels->text[class]) == 0)
+				*known = 1;
+		}
+	}
+	return *known != 0;
+}
+
+/* Leave out of a block what the caller's filter leaves out. */
+static void
+filter_block(Sweep *sweep)
+{
+	const NwFilter *filter = &sweep->call->filter;
+	Block	   *block = &sweep->block;
+	int			kept = 0;
+
+	if (filter->classes == NULL && filter->exclude == NULL)
+		return;
+	for (int i = 0; i < block->n; i++)
+	{
+		if (filter->classes && !class_admitted(sweep, block->class[i]))
+			continue;
+		if (filter->exclude && block->id[i])
+		{
+			NwBytes		id = {block->id[i], strlen(block->id[i])};
+
+			if (nw_byteset_has(filter->exclude, id))
+				continue;
+		}
+		block->measure[kept] = block->measure[i];
+		block->score[kept] = block->score[i];
+		block->class[kept] = block->class[i];
+		block->id[kept] = block->id[i];
+		kept++;
+	}
+	block->n = kept;
+}
+
+/* Add a filtered block to the answer, and make the block empty. */
+static void
+finish_block(Sweep *sweep)
+{
+	NwTally    *tally = sweep->tally;
+	Block	   *block = &sweep->block;
+	double		bin[NW_BLOCK_ROWS];
+	uint64_t	hi[NW_BLOCK_ROWS];
+	uint64_t	lo[NW_BLOCK_ROWS];
+
+	filter_block(sweep);
+	ensure_masses(sweep);
+	nw_simd->exp_split(block->score, block->n, bin, hi, lo);
+	nw_mass_scatter(tally->mass, block->class, block->n, bin, hi, lo);
+	if (sweep->call->top > 0)
+	{
+		for (int i = 0; i < block->n; i++)
+		{
+			NwTopItem	item = {
+				.score = block->score[i],
+				.measure = block->measure[i],
+				.class = block->class[i],
+				.id = block->id[i]
+			};
+
+			nw_top_offer(&tally->top, &item);
+		}
+	}
+	block->n = 0;
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Compare the query with rows packed earlier. */
+static void
+sweep_packed(Sweep *sweep, const NwSupport *support)
+{
+	NwQuery    *query = &sweep->tally->query;
+	Block	   *block = &sweep->block;
+
+	check_dim(sweep, support->dim);
+	for (int c = 0; c < support->nchunks; c++)
+	{
+		const NwChunk *chunk = &support->chunk[c];
+
+		for (int from = 0; from < chunk->n; from += NW_BLOCK_ROWS)
+		{
+			block->n = Min(NW_BLOCK_ROWS, chunk->n - from);
+			nw_query_measure(query, chunk->x + (Size) from * support->dim,
+							 chunk->inverse_norm ?
+							 chunk->inverse_norm + from : NULL,
+							 block->n, block->measure);
+			nw_query_score(query, block->measure, block->n, block->score);
+			if (chunk->log_weight)
+			{
+				for (int i = 0; i < block->n; i++)
+					block->score[i] += chunk->log_weight[from + i];
+			}
+			memcpy(block->class, chunk->class + from,
+				   block->n * sizeof(int32));
+			if (sweep->want_ids)
+				memcpy(block->id, chunk->id + from,
+					   block->n * sizeof(char *));
+			finish_block(sweep);
+		}
+	}
+}
+
+/* Turn the measures of a streamed block into scores, and finish it. */
+static void
+finish_streamed(Sweep *sweep)
+{
+	Block	   *block = &sweep->block;
+
+	/* score[] holds the logarithms of row weights until now */
+	if (sweep->weighted)
+	{
+		double		score[NW_BLOCK_ROWS];
+
+		nw_query_score(&sweep->tally->query, block->measure, block->n, score);
+		for (int i = 0; i < block->n; i++)
+			block->score[i] += score[i];
+	}
+	else
+		nw_query_score(&sweep->tally->query, block->measure, block->n,
+					   block->score);
+	finish_block(sweep);
+	if (sweep->id_mcxt)
+		MemoryContextReset(sweep->id_mcxt);
+}
+
+/* Copy a row's id as text into memory that lasts as long as the block. */
+static const char *
+block_id(Sweep *sweep, const NwRow *row)
+{
+	NwBytes		text;
+	char	   *copy;
+
+	if (row->id_isnull)
+		return NULL;
+	text = nw_textout(&sweep->id_out, row->id);
+	copy = MemoryContextAlloc(sweep->id_mcxt, text.len + 1);
+	memcpy(copy, text.data, text.len);
+	copy[text.len] = '\0';
+	return copy;
+}
+
+/* Pack a row for later calls, as long as it fits. */
+static void
+pack_row(Sweep *sweep, const NwRow *row, int class)
+{
+	NwSupport  *support = sweep->packing;
+	int			chunks = support->nchunks;
+
+	nw_support_append(support, row, class);
+
+	/* measure memory only when a chunk was added, and now and then */
+	if ((support->nchunks != chunks || support->n % 4096 == 0) &&
+		!nw_cache_reserve(nw_support_memory(support)))
+	{
+		sweep->packing = NULL;
+		sweep->too_big = true;
+		nw_support_free(support);
+	}
+}
+
+/* Compare the query with a row as it streams by. */
+static void
+receive_support(const NwRow *row, void *arg)
+{
+	Sweep	   *sweep = arg;
+	NwTally    *tally = sweep->tally;
+	Block	   *block = &sweep->block;
+	int			i = block->n;
+	double		inverse_norm;
+
+	check_dim(sweep, row->vector.dim);
+	if (nw_kernel_needs_norms(tally->query.kernel))
+		nw_inverse_norms(row->vector.x, row->vector.dim, 1, &inverse_norm);
+	nw_query_measure(&tally->query, row->vector.x, &inverse_norm, 1,
+					 &block->measure[i]);
+	if (sweep->weighted)
+		block->score[i] = log(row->weight);
+	block->class[i] = nw_labels_add(tally->labels, row->label);
+	if (sweep->want_ids)
+		block->id[i] = block_id(sweep, row);
+	if (sweep->packing)
+		pack_row(sweep, row, block->class[i]);
+	if (++block->n == NW_BLOCK_ROWS)
+		finish_streamed(sweep);
+}
+
+/* Compare the query with the rows of a scan, packing them where it may help. */
+static void
+sweep_scan(Sweep *sweep, const NwSource *source, const NwCacheKey *key,
+		   bool pack)
+{
+	int			columns = NW_SCAN_LABEL | NW_SCAN_WEIGHT |
+		(sweep->want_ids ? NW_SCAN_ID : 0);
+	NwScan	   *scan = nw_scan_plan(source, columns, 0);
+	bool		keep = nw_cache_may_keep(key, scan);
+
+	sweep->weighted = source->weighted;
+	if (sweep->want_ids)
+	{
+		nw_textout_init(&sweep->id_out, source->id_type, sweep->mcxt);
+		sweep->id_mcxt = AllocSetContextCreate(sweep->mcxt, "nwhead block ids",
+											   ALLOCSET_DEFAULT_SIZES);
+	}
+	if (keep && pack)
+		sweep->packing = nw_support_create(sweep->mcxt, source, columns,
+										   sweep->tally->labels);
+	nw_scan_run(scan, receive_support, sweep);
+	finish_streamed(sweep);
+	if (keep)
+		nw_cache_keep(key, scan, sweep->packing, sweep->too_big);
+}
+
+/* Make the query ready, for a support's kernel and temperature. */
+static void
+start_answer(Sweep *sweep, NwKernel kernel, double tau, NwLabels *labels)
+{
+	NwTally    *tally = sweep->tally;
+	const NwVectorData *query = &sweep->call->query;
+
+	tally->labels = labels;
+	nw_query_init(&tally->query, kernel, tau, query->x, query->dim,
+				  palloc(query->dim * sizeof(double)));
+	nw_top_init(&tally->top, sweep->call->top, labels, sweep->mcxt);
+}
+
+/* Insist that every class asked for has support. */
+static void
+check_classes(const Sweep *sweep)
+{
+	const NwFilter *filter = &sweep->call->filter;
+	const NwTally *tally = sweep->tally;
+
+	for (int i = 0; i < filter->nclasses; i++)
+	{
+		NwBytes		text = filter->classes[i];
+		int			class = nw_labels_find_text(tally->labels, text);
+
+		if (class < 0 || nw_mass_is_empty(&tally->mass[class]))
+			ereport(ERROR,
+					(errcode(ERRCODE_NO_DATA_FOUND),
+					 errmsg("class \"%.*s\" has no support in set \"%s\"",
+							text.len, text.data, sweep->call->support)));
+	}
+}
+
+/* Put the classes in order and add them up. */
+static void
+finish_answer(Sweep *sweep)
+{
+	NwTally    *tally = sweep->tally;
+	NwLabels   *labels = tally->labels;
+	const int  *order = nw_labels_order(labels);
+
+	check_classes(sweep);
+	tally->class = MemoryContextAllocHuge(sweep->mcxt, Max(labels->n, 1) *
+										  sizeof(int));
+	tally->value = MemoryContextAllocHuge(sweep->mcxt, Max(labels->n, 1) *
+										  sizeof(NwScaled));
+	for (int i = 0; i < labels->n; i++)
+	{
+		const NwMass *mass = &tally->mass[order[i]];
+
+		if (!nw_mass_is_empty(mass))
+		{
+			tally->class[tally->nclasses] = order[i];
+			tally->value[tally->nclasses++] = nw_mass_value(mass);
+		}
+	}
+	if (tally->nclasses == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("set \"%s\" has no support", sweep->call->support),
+				 sweep->call->filter.exclude ?
+				 errdetail("No row with an embedding and a label is left.") :
+				 errdetail("No row with an embedding and a label is visible.")));
+	tally->total = nw_scaled_sum(tally->value, tally->nclasses);
+	nw_top_sort(&tally->top);
+}
+
+NwTally *
+nw_tally(const NwCall *call)
+{
+	Sweep		sweep;
+	NwCacheKey	key;
+	NwCacheState state;
+	NwSupport  *support;
+
+	memset(&sweep, 0, offsetof(Sweep, block));
+	sweep.block.n = 0;
+	sweep.call = call;
+	sweep.mcxt = CurrentMemoryContext;
+	sweep.want_ids = call->top > 0 || call->filter.exclude != NULL;
+	sweep.tally = palloc0(sizeof(NwTally));
+
+	nw_cache_key(&key, call->schema, call->support, call->caller);
+	state = nw_cache_find(&key, sweep.want_ids, &support);
+	if (state == NW_CACHE_PACKED)
+	{
+		start_answer(&sweep, support->kernel, support->tau, support->labels);
+		sweep_packed(&sweep, support);
+	}
+	else
+	{
+		NwSet	   *set = nw_set_get(call->schema, call->support);
+		NwSource   *source = nw_source_resolve(set);
+
+		nw_source_check_labelled(source);
+		start_answer(&sweep, set->kernel, set->tau,
+					 nw_labels_create(sweep.mcxt, source->label_type));
+
+		/*
+		 * Packing pays from the second call on.  A query that is the same for
+		 * all rows will probably not be asked again; one met before in this
+		 * statement will.
+		 */
+		sweep_scan(&sweep, source, &key,
+				   state == NW_CACHE_SEEN ||
+				   (state == NW_CACHE_NEW && !call->once));
+	}
+	finish_answer(&sweep);
+	return sweep.tally;
+}
+
+double
+nw_tally_probability(const NwTally *tally, int i)
+{
+	return nw_scaled_ratio(tally->value[i], tally->total);
+}
+
+int
+nw_tally_best(const NwTally *tally)
+{
+	int			best = 0;
+
+	for (int i = 1; i < tally->nclasses; i++)
+	{
+		if (nw_scaled_compare(tally->value[i], tally->value[best]) > 0)
+			best = i;
+	}
+	return best;
+}
+
+NwBytes
+nw_tally_label(const NwTally *tally, int i)
+{
+	return tally->labels->text[tally->class[i]];
+}

@@ -1,0 +1,65 @@
+/*
+ * tally.h
+ *		Compare one query with every support and add up the classes' masses.
+ */
+#ifndef NW_TALLY_H
+#define NW_TALLY_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+
+#include "kernel.h"
+#include "labels.h"
+#include "mass.h"
+#include "pgvector.h"
+#include "support.h"
+#include "top.h"
+
+/* Which supports count. */
+typedef struct NwFilter
+{
+	NwBytes    *classes;		/* these classes only; NULL for all */
+	int			nclasses;
+	NwByteSet  *exclude;		/* not these ids; NULL for none */
+} NwFilter;
+
+/* What is asked of one call. */
+typedef struct NwCall
+{
+	Oid			schema;			/* the extension's */
+	const char *support;		/* name of a set */
+	NwVectorData query;
+	NwFilter	filter;
+	int			top;			/* how many heaviest supports to name */
+	bool		once;			/* the query does not change from row to row */
+	MemoryContext caller;		/* lives as long as the calling expression */
+} NwCall;
+
+/* The answer: one mass a class. */
+typedef struct NwTally
+{
+	NwQuery		query;
+	NwLabels   *labels;
+	NwMass	   *mass;			/* [labels->n] */
+	int			allocated;
+	int			nclasses;		/* classes with mass */
+	int		   *class;			/* [nclasses] in byte order of their labels */
+	NwScaled   *value;			/* [nclasses] their masses */
+	NwScaled	total;
+	NwTop		top;			/* sorted, heaviest first */
+} NwTally;
+
+/* Compare a query with a set.  Never returns an empty answer. */
+extern NwTally *nw_tally(const NwCall *call);
+
+/* The probability of the i-th class in byte order. */
+extern double nw_tally_probability(const NwTally *tally, int i);
+
+/* The most probable class: a position in byte order; the first of equals. */
+extern int	nw_tally_best(const NwTally *tally);
+
+/* The label of the i-th class in byte order. */
+extern NwBytes nw_tally_label(const NwTally *tally, int i);
+
+#endif							/* NW_TALLY_H */

@@ -1,0 +1,47 @@
+/*
+ * textout.h
+ *		The output text of a column's values, as bytes.
+ */
+#ifndef NW_TEXTOUT_H
+#define NW_TEXTOUT_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+
+/* How the values of one type become text. */
+typedef struct NwTextOut
+{
+	Oid			type;			/* domains resolved */
+	int16		typlen;
+	bool		typbyval;
+	bool		is_text;		/* the value's bytes are its text */
+	FmgrInfo	output;
+} NwTextOut;
+
+/* A run of bytes. */
+typedef struct NwBytes
+{
+	const char *data;
+	int			len;
+} NwBytes;
+
+/* Prepare for a type; the output function's memory goes to mcxt. */
+extern void nw_textout_init(NwTextOut *out, Oid type, MemoryContext mcxt);
+
+/*
+ * The output text of a value.  It may lie in the value itself, else it is
+ * allocated in the current context.  Not terminated.
+ */
+extern NwBytes nw_textout(NwTextOut *out, Datum value);
+
+/*
+ * The stored bytes of a value: the same bytes always mean the same text.  May
+ * lie in *value or be allocated in the current context.
+ */
+extern NwBytes nw_textout_image(const NwTextOut *out, Datum *value);
+
+/* Compare bytewise; a prefix sorts first. */
+extern int	nw_bytes_compare(NwBytes a, NwBytes b);
+
+#endif							/* NW_TEXTOUT_H */

@@ -1,0 +1,108 @@
+# Settings and small helpers that the project's scripts share; to be sourced by bash.
+#
+#   NW_ROOT    the source tree
+#   NW_BUILD   what the scripts make: downloads, logs, throw-away clusters
+#   NW_DEPS    Debian packages unpacked for tests, demo and benchmarks
+#   NW_FASHION folder of the Fashion-MNIST images, once tools/setup demo has run
+#   PG_CONFIG  chooses the PostgreSQL; the distribution's own unless given
+#   PYTHON     the distribution's python3, the one that can load NW_DEPS's NumPy
+
+NW_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+NW_BUILD=${NW_BUILD:-$NW_ROOT/build}
+NW_DEPS=${NW_DEPS:-$NW_BUILD/deps}
+NW_FASHION=/usr/share/datasets/fashion-mnist
+PYTHON=${PYTHON:-/usr/bin/python3}
+
+# Put folders that exist at the front of a search path, each once.
+prepend() {
+	local var=$1 dir
+	shift
+	for dir; do
+		[[ -d $dir && :${!var:-}: != *:"$dir":* ]] || continue
+		printf -v "$var" %s "$dir${!var:+:${!var}}"
+		export "${var?}"
+	done
+}
+
+# Find PostgreSQL and the unpacked packages.
+load_settings() {
+	PG_CONFIG=${PG_CONFIG:-$(command -v pg_config || true)}
+	if [[ -n $PG_CONFIG ]]; then
+		export PG_CONFIG
+		prepend PATH "$("$PG_CONFIG" --bindir 2>/dev/null)"
+	else
+		unset PG_CONFIG
+	fi
+	prepend PERL5LIB "$NW_DEPS"/usr/share/perl5 "$NW_DEPS"/usr/lib/*/perl5/5.*
+	prepend PYTHONPATH "$NW_DEPS"/usr/lib/python3/dist-packages
+	prepend LD_LIBRARY_PATH "$NW_DEPS"/usr/lib/*-linux-gnu* \
+		"$NW_DEPS"/usr/lib/*/{lapack,blas,openblas-pthread}
+	if [[ -d $NW_DEPS$NW_FASHION ]]; then
+		NW_FASHION=$NW_DEPS$NW_FASHION
+	fi
+	export NW_ROOT NW_BUILD NW_DEPS NW_FASHION PYTHON
+}
+
+# Say why the work cannot go on, and end.
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# Run a command with the rights to change the system.
+as_root() {
+	if ((EUID == 0)); then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "this step needs root: $* (run it as root, or install sudo)"
+	fi
+}
+
+# Name the user that owns servers and tests: never root.
+unprivileged_user() {
+	if ((EUID != 0)); then
+		id -un
+	elif id postgres &>/dev/null; then
+		echo postgres
+	else
+		echo nobody
+	fi
+}
+
+# Run a command as that user.
+as_unprivileged() {
+	local user
+	if ((EUID != 0)); then
+		"$@"
+	else
+		user=$(unprivileged_user)
+		setpriv --reuid="$user" --regid="$(id -g "$user")" --init-groups -- "$@"
+	fi
+}
+
+# Run a command into a log; show the log where it fails.
+quietly() {
+	local log=$NW_BUILD/$1.log
+	mkdir -p "$NW_BUILD"
+	"$@" >"$log" 2>&1 </dev/null && return
+	cat "$log" >&2
+	return 1
+}
+
+# Build the extension and install it into the PostgreSQL of PG_CONFIG.
+install_extension() {
+	local dir writable=yes
+	make -C "$NW_ROOT" --no-print-directory all || return
+	for dir in "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)/extension"; do
+		[[ -w $dir ]] || writable=no
+	done
+	if [[ $writable = yes ]]; then
+		make -C "$NW_ROOT" --no-print-directory install
+	else
+		as_root make -C "$NW_ROOT" --no-print-directory install PG_CONFIG="$PG_CONFIG"
+	fi
+}
+
+load_settings
