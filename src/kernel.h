@@ -9,6 +9,8 @@
  *	cosine			q' . x'			1 - measure			measure / tau
  *	dot				q . x			-measure			measure / tau
  *
+ * Division by tau is multiplication by 1 / tau, rounded once for all rows.
+ *
  * A prime marks a vector scaled to length 1; a zero vector stays zero.  The
  * weight of a support is the softmax of its score.
  *
@@ -44,6 +46,7 @@ typedef struct NwQuery
 {
 	NwKernel	kernel;
 	double		tau;
+	double		inverse_tau;	/* 1 / tau */
 	int			dim;
 	double	   *q;				/* [dim], scaled to length 1 where the kernel
 								 * wants it */
@@ -72,6 +75,15 @@ extern void nw_query_init(NwQuery *query, NwKernel kernel, double tau,
 extern void nw_query_measure(const NwQuery *query, const float *x,
 							 const double *inverse_norm, int n,
 							 double *measure);
+
+/*
+ * measure[i][j] of queries q [nq][dim], each as NwQuery.q has it, and supports
+ * x [n][dim]: the bits of nw_query_measure().
+ */
+extern void nw_query_measure_block(NwKernel kernel, const double *q, int nq,
+								   int dim, const float *x,
+								   const double *inverse_norm, int n,
+								   double *measure);
 
 /* measure -> score and measure -> distance; the arrays may be the same */
 extern void nw_query_score(const NwQuery *query, const double *measure, int n,

@@ -120,7 +120,7 @@ scalar_exp_split(const double *score, int n, double *bin,
 		f = f > f_min ? f : f_min;
 		f = f < NW_EXP_F_MAX ? f : NW_EXP_F_MAX;
 
-		/* pairs, then pairs of pairs: a third of the latency of Horner's rule */
+		/* pairs, then pairs of pairs: half the latency of Horner's rule */
 		f2 = f * f;
 		f4 = f2 * f2;
 		p = fma(f2, NW_EXP_P10, fma(f, NW_EXP_P9, NW_EXP_P8));

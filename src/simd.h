@@ -25,6 +25,9 @@
  */
 #define NW_BIN_BITS 32
 
+/* How many terms bin_sum takes: a term is below 2^84. */
+#define NW_BIN_SUM_MAX	4096
+
 typedef struct NwSimd
 {
 	const char *name;			/* "scalar", "avx2" or "avx512" */
@@ -54,6 +57,43 @@ typedef struct NwSimd
 	 */
 	void		(*exp_split) (const double *score, int n, double *bin,
 							  uint64_t *hi, uint64_t *lo);
+
+	/*
+	 * The sums above for many queries at once: q [nq][dim], x [n][dim],
+	 * scale [n], out [nq][n].  Each pair has the bits of the single-query
+	 * function; a row is widened once for many queries, and rows and queries
+	 * are read from memory once for several of the other.
+	 */
+	void		(*sqdist_block) (const double *q, int nq, const float *x,
+								 int dim, int n, double *out);
+	void		(*sqdist_scaled_block) (const double *q, int nq,
+										const float *x, const double *scale,
+										int dim, int n, double *out);
+	void		(*dot_block) (const double *q, int nq, const float *x, int dim,
+							  int n, double *out);
+
+	/*
+	 * Sum of exp(factor * score[i] - shift), the argument rounded once; the
+	 * caller chooses shift so that no argument is far above 0.  Relative
+	 * error of each term below 1e-14; terms of arguments below -700 are 0.
+	 * Term i goes to partial sum i mod 8, and the sums are folded i with
+	 * i + 4, then + 2, + 1: the order of the terms shows in the last digits,
+	 * the implementation does not.
+	 */
+	double		(*exp_sum) (const double *score, int n, double factor,
+							double shift);
+
+	/* The largest of n numbers, none of them NaN; -HUGE_VAL for none */
+	double		(*max) (const double *value, int n);
+
+	/*
+	 * Sum the terms that fall into bins top, top - 1 and top - 2: the sum of
+	 * bin top - k is high[k] * 2^32 + low[k].  No bin is above top; n is at
+	 * most NW_BIN_SUM_MAX, so that nothing overflows.
+	 */
+	void		(*bin_sum) (double top, int n, const double *bin,
+							const uint64_t *hi, const uint64_t *lo,
+							uint64_t *low, uint64_t *high);
 
 	/* Widen IEEE binary16 to float, subnormals, infinities and NaN included */
 	void		(*half_to_float) (const uint16_t *half, int n, float *out);

@@ -328,14 +328,15 @@ avx2_exp_split(const double *score, int n, double *bin,
 											_mm256_set1_pd(-1.0)));
 		b = _mm256_floor_pd(_mm256_mul_pd(power, per_bin));
 		/* the low bits of a double of 2^52 or more are its integer */
-		shift = _mm256_castpd_si256(_mm256_add_pd(_mm256_fnmadd_pd(b, bits, power),
-												  _mm256_set1_pd(0x1p52)));
-		shift = _mm256_and_si256(shift, _mm256_set1_epi64x(NW_BIN_BITS - 1));
+		power = _mm256_add_pd(_mm256_fnmadd_pd(b, bits, power),
+							  _mm256_set1_pd(0x1p52));
+		shift = _mm256_and_si256(_mm256_castpd_si256(power),
+								 _mm256_set1_epi64x(NW_BIN_BITS - 1));
 
 		/* a shift by 64 gives 0 */
 		low = _mm256_sllv_epi64(mantissa, shift);
-		high = _mm256_srlv_epi64(mantissa,
-								 _mm256_sub_epi64(_mm256_set1_epi64x(64), shift));
+		shift = _mm256_sub_epi64(_mm256_set1_epi64x(64), shift);
+		high = _mm256_srlv_epi64(mantissa, shift);
 		if (n - i == 1)
 		{
 			bin[i] = _mm256_cvtsd_f64(b);
@@ -358,8 +359,11 @@ avx2_half_to_float(const uint16_t *half, int n, float *out)
 	int			i = 0;
 
 	for (; i + 8 <= n; i += 8)
-		_mm256_storeu_ps(out + i,
-						 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) (half + i))));
+	{
+		__m128i		h = _mm_loadu_si128((const __m128i *) (half + i));
+
+		_mm256_storeu_ps(out + i, _mm256_cvtph_ps(h));
+	}
 	for (; i < n; i++)
 		_mm_store_ss(out + i, _mm_cvtph_ps(_mm_cvtsi32_si128(half[i])));
 }

@@ -344,8 +344,8 @@ avx512_exp_split(const double *score, int n, double *bin,
 
 		/* a shift by 64 gives 0 */
 		low = _mm512_sllv_epi64(mantissa, shift);
-		high = _mm512_srlv_epi64(mantissa,
-								 _mm512_sub_epi64(_mm512_set1_epi64(64), shift));
+		shift = _mm512_sub_epi64(_mm512_set1_epi64(64), shift);
+		high = _mm512_srlv_epi64(mantissa, shift);
 		if (mask == 1)
 		{
 			bin[i] = _mm512_cvtsd_f64(b);
@@ -367,7 +367,8 @@ avx512_half_to_float(const uint16_t *half, int n, float *out)
 {
 	for (int i = 0; i < n; i += 16)
 	{
-		__mmask16	mask = n - i >= 16 ? 0xffff : (__mmask16) ((1U << (n - i)) - 1);
+		__mmask16	mask = n - i >= 16 ? 0xffff :
+			(__mmask16) ((1U << (n - i)) - 1);
 		__m256i		h = _mm256_maskz_loadu_epi16(mask, half + i);
 
 		_mm512_mask_storeu_ps(out + i, mask, _mm512_cvtph_ps(h));
