@@ -71,6 +71,14 @@ test:
 	@tools/setup test
 	@test/run
 
+# Room for the data of demo and benchmarks; see tools/cluster.
+define big_cluster
+shared_buffers = 1GB
+maintenance_work_mem = 256MB
+max_wal_size = 4GB
+endef
+demo bench: export CLUSTER_CONF ?= $(big_cluster)
+
 demo:
 	@tools/setup demo
 	@bash -c '. tools/env.sh && quietly install_extension'

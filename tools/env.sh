@@ -1,3 +1,5 @@
+# shellcheck shell=bash disable=SC2034
+#
 # Settings and small helpers that the project's scripts share; to be sourced by bash.
 #
 #   NW_ROOT    the source tree
@@ -26,7 +28,7 @@ prepend() {
 
 # Find PostgreSQL and the unpacked packages.
 load_settings() {
-	PG_CONFIG=${PG_CONFIG:-$(command -v pg_config || true)}
+	PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}" || echo "${PG_CONFIG:-}")
 	if [[ -n $PG_CONFIG ]]; then
 		export PG_CONFIG
 		prepend PATH "$("$PG_CONFIG" --bindir 2>/dev/null)"
@@ -71,22 +73,40 @@ unprivileged_user() {
 	fi
 }
 
-# Run a command as that user.
-as_unprivileged() {
+# Set AS_USER, the words that make a command run as that user.
+choose_user() {
 	local user
-	if ((EUID != 0)); then
-		"$@"
-	else
-		user=$(unprivileged_user)
-		setpriv --reuid="$user" --regid="$(id -g "$user")" --init-groups -- "$@"
-	fi
+	AS_USER=()
+	((EUID == 0)) || return 0
+	user=$(unprivileged_user)
+	AS_USER=(setpriv --reuid="$user" --regid="$(id -g "$user")" --init-groups --)
+}
+
+# Send a signal to a process and all its descendants.
+kill_tree() {
+	local pid children
+	children=$(cat "/proc/$2/task/$2/children" 2>/dev/null || true)
+	kill -"$1" "$2" 2>/dev/null || true
+	for pid in $children; do
+		kill_tree "$1" "$pid"
+	done
+}
+
+# Wait up to some seconds for a process to end, and tell whether it did.  (In a
+# trap, bash's own "wait" may hang on a child that has just ended.)
+await_end() {
+	local tries=$(($2 * 20))
+	while kill -0 "$1" 2>/dev/null; do
+		((tries-- > 0)) || return 1
+		sleep 0.05
+	done
 }
 
 # Run a command into a log; show the log where it fails.
 quietly() {
 	local log=$NW_BUILD/$1.log
 	mkdir -p "$NW_BUILD"
-	"$@" >"$log" 2>&1 </dev/null && return
+	("$@") >"$log" 2>&1 </dev/null && return
 	cat "$log" >&2
 	return 1
 }
@@ -94,15 +114,16 @@ quietly() {
 # Build the extension and install it into the PostgreSQL of PG_CONFIG.
 install_extension() {
 	local dir writable=yes
-	make -C "$NW_ROOT" --no-print-directory all || return
+	make -s -j "$(nproc)" -C "$NW_ROOT" --no-print-directory all || return
 	for dir in "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)/extension"; do
 		[[ -w $dir ]] || writable=no
 	done
 	if [[ $writable = yes ]]; then
-		make -C "$NW_ROOT" --no-print-directory install
+		make -s -C "$NW_ROOT" --no-print-directory install
 	else
-		as_root make -C "$NW_ROOT" --no-print-directory install PG_CONFIG="$PG_CONFIG"
+		as_root make -s -C "$NW_ROOT" --no-print-directory install PG_CONFIG="$PG_CONFIG"
 	fi
 }
 
 load_settings
+choose_user
