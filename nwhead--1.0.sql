@@ -94,6 +94,133 @@ COMMENT ON FUNCTION @extschema@.nw_set_tau(text, float8) IS
 	'change the temperature of a set';
 
 --
+-- Prototypes and diagnoses: copies of rows, shown to members of the role that
+-- owns the set and to nobody else
+--
+
+CREATE TABLE @extschema@.nw_prototype (
+	set text COLLATE "C" NOT NULL,
+	label text NOT NULL,
+	ordinal int4 NOT NULL,
+	embedding vector NOT NULL,
+	members int8 NOT NULL,
+	source_id text,
+	weight float8 NOT NULL
+);
+CREATE INDEX nw_prototype_set ON @extschema@.nw_prototype (set);
+ALTER TABLE @extschema@.nw_prototype OWNER TO @extowner@;
+ALTER TABLE @extschema@.nw_prototype ENABLE ROW LEVEL SECURITY;
+CREATE POLICY nw_members ON @extschema@.nw_prototype FOR SELECT USING (
+	EXISTS (SELECT 1
+			  FROM @extschema@.nw_registry AS r
+			  JOIN pg_catalog.pg_roles AS o
+				ON o.rolname OPERATOR(pg_catalog.=) r.owner
+			 WHERE r.name OPERATOR(pg_catalog.=) nw_prototype.set
+			   AND pg_catalog.pg_has_role(o.oid, 'USAGE')));
+GRANT SELECT ON @extschema@.nw_prototype TO PUBLIC;
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.nw_prototype', '');
+COMMENT ON TABLE @extschema@.nw_prototype IS
+	'rows of distilled sets; read it through nw_prototypes, change it through nw_distill';
+
+CREATE VIEW @extschema@.nw_prototypes WITH (security_invoker) AS
+	SELECT p.set, p.label, p.ordinal, p.embedding, p.members, p.source_id,
+		   p.weight
+	  FROM @extschema@.nw_prototype AS p;
+
+ALTER VIEW @extschema@.nw_prototypes OWNER TO @extowner@;
+GRANT SELECT ON @extschema@.nw_prototypes TO PUBLIC;
+COMMENT ON VIEW @extschema@.nw_prototypes IS
+	'rows of distilled sets, for members of the role that owns the set';
+
+CREATE TABLE @extschema@.nw_diagnosed_influence (
+	support text COLLATE "C" NOT NULL,
+	queries text COLLATE "C" NOT NULL,
+	helpful boolean NOT NULL,
+	query_id text,
+	truth text NOT NULL,
+	predicted text NOT NULL,
+	rank int4 NOT NULL,
+	support_id text,
+	label text NOT NULL,
+	weight float8 NOT NULL,
+	influence float8 NOT NULL
+);
+CREATE INDEX nw_diagnosed_influence_sets
+	ON @extschema@.nw_diagnosed_influence (support, queries);
+ALTER TABLE @extschema@.nw_diagnosed_influence OWNER TO @extowner@;
+ALTER TABLE @extschema@.nw_diagnosed_influence ENABLE ROW LEVEL SECURITY;
+CREATE POLICY nw_members ON @extschema@.nw_diagnosed_influence FOR SELECT USING (
+	EXISTS (SELECT 1
+			  FROM @extschema@.nw_registry AS r
+			  JOIN pg_catalog.pg_roles AS o
+				ON o.rolname OPERATOR(pg_catalog.=) r.owner
+			 WHERE r.name OPERATOR(pg_catalog.=) nw_diagnosed_influence.support
+			   AND pg_catalog.pg_has_role(o.oid, 'USAGE')));
+GRANT SELECT ON @extschema@.nw_diagnosed_influence TO PUBLIC;
+COMMENT ON TABLE @extschema@.nw_diagnosed_influence IS
+	'what nw_diagnose found; read it through nw_helpful_supports and nw_harmful_supports';
+
+CREATE TABLE @extschema@.nw_diagnosed_suspect (
+	support text COLLATE "C" NOT NULL,
+	queries text COLLATE "C" NOT NULL,
+	support_id text,
+	label text NOT NULL,
+	suggested_label text NOT NULL,
+	probability float8 NOT NULL,
+	log_margin float8 NOT NULL,
+	margin float8 NOT NULL,
+	total_influence float8 NOT NULL,
+	times_harmful int8 NOT NULL
+);
+CREATE INDEX nw_diagnosed_suspect_sets
+	ON @extschema@.nw_diagnosed_suspect (support, queries);
+ALTER TABLE @extschema@.nw_diagnosed_suspect OWNER TO @extowner@;
+ALTER TABLE @extschema@.nw_diagnosed_suspect ENABLE ROW LEVEL SECURITY;
+CREATE POLICY nw_members ON @extschema@.nw_diagnosed_suspect FOR SELECT USING (
+	EXISTS (SELECT 1
+			  FROM @extschema@.nw_registry AS r
+			  JOIN pg_catalog.pg_roles AS o
+				ON o.rolname OPERATOR(pg_catalog.=) r.owner
+			 WHERE r.name OPERATOR(pg_catalog.=) nw_diagnosed_suspect.support
+			   AND pg_catalog.pg_has_role(o.oid, 'USAGE')));
+GRANT SELECT ON @extschema@.nw_diagnosed_suspect TO PUBLIC;
+COMMENT ON TABLE @extschema@.nw_diagnosed_suspect IS
+	'what nw_diagnose found; read it through nw_suspect_supports';
+
+CREATE VIEW @extschema@.nw_helpful_supports WITH (security_invoker) AS
+	SELECT d.support, d.queries, d.query_id, d.truth, d.predicted, d.rank,
+		   d.support_id, d.label, d.weight, d.influence
+	  FROM @extschema@.nw_diagnosed_influence AS d
+	 WHERE d.helpful;
+
+ALTER VIEW @extschema@.nw_helpful_supports OWNER TO @extowner@;
+GRANT SELECT ON @extschema@.nw_helpful_supports TO PUBLIC;
+COMMENT ON VIEW @extschema@.nw_helpful_supports IS
+	'supports that helped most, for each query of a diagnosed set';
+
+CREATE VIEW @extschema@.nw_harmful_supports WITH (security_invoker) AS
+	SELECT d.support, d.queries, d.query_id, d.truth, d.predicted, d.rank,
+		   d.support_id, d.label, d.weight, d.influence
+	  FROM @extschema@.nw_diagnosed_influence AS d
+	 WHERE NOT d.helpful;
+
+ALTER VIEW @extschema@.nw_harmful_supports OWNER TO @extowner@;
+GRANT SELECT ON @extschema@.nw_harmful_supports TO PUBLIC;
+COMMENT ON VIEW @extschema@.nw_harmful_supports IS
+	'supports that harmed most, for each query of a diagnosed set';
+
+CREATE VIEW @extschema@.nw_suspect_supports WITH (security_invoker) AS
+	SELECT d.support, d.queries, d.support_id, d.label, d.suggested_label,
+		   d.probability, d.log_margin, d.margin, d.total_influence,
+		   d.times_harmful
+	  FROM @extschema@.nw_diagnosed_suspect AS d;
+
+ALTER VIEW @extschema@.nw_suspect_supports OWNER TO @extowner@;
+GRANT SELECT ON @extschema@.nw_suspect_supports TO PUBLIC;
+COMMENT ON VIEW @extschema@.nw_suspect_supports IS
+	'probable mislabels of diagnosed sets';
+
+--
 -- Predictions
 --
 
@@ -220,6 +347,128 @@ AS 'MODULE_PATHNAME', 'nw_regress_text';
 COMMENT ON FUNCTION @extschema@.nw_regress(text, text, text[]) IS
 	'the weighted mean of numeric labels';
 
+CREATE FUNCTION @extschema@.nw_influence(query vector, truth text, support text,
+	top int DEFAULT 5,
+	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT influence float8, OUT effect text)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_influence_vector';
+COMMENT ON FUNCTION @extschema@.nw_influence(vector, text, text, int, text[], text[]) IS
+	'the supports that helped and harmed a prediction most';
+
+CREATE FUNCTION @extschema@.nw_influence(query halfvec, truth text, support text,
+	top int DEFAULT 5,
+	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT influence float8, OUT effect text)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_influence_halfvec';
+COMMENT ON FUNCTION @extschema@.nw_influence(halfvec, text, text, int, text[], text[]) IS
+	'the supports that helped and harmed a prediction most';
+
+CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support text,
+	top int DEFAULT 5,
+	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT influence float8, OUT effect text)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_influence_text';
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, text, int, text[], text[]) IS
+	'the supports that helped and harmed a prediction most';
+
+--
+-- Whole sets
+--
+
+CREATE FUNCTION @extschema@.nw_predict_set(support text, queries text,
+	leave_one_out boolean DEFAULT NULL,
+	OUT query_id text, OUT truth text, OUT label text, OUT confidence float8,
+	OUT truth_probability float8, OUT loss float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_predict_set';
+COMMENT ON FUNCTION @extschema@.nw_predict_set(text, text, boolean) IS
+	'a prediction for every row of a set';
+
+CREATE FUNCTION @extschema@.nw_evaluate(support text, queries text,
+	bins int DEFAULT 15, leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT n bigint, OUT unlabelled bigint, OUT unseen bigint,
+	OUT error_rate float8, OUT nll float8, OUT brier float8, OUT ece float8,
+	OUT mce float8, OUT label_match float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_evaluate';
+COMMENT ON FUNCTION @extschema@.nw_evaluate(text, text, int, boolean) IS
+	'how good the predictions for a labelled set are';
+
+CREATE FUNCTION @extschema@.nw_confusion(support text, queries text,
+	leave_one_out boolean DEFAULT NULL,
+	OUT truth text, OUT predicted text, OUT n bigint,
+	OUT mean_confidence float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_confusion';
+COMMENT ON FUNCTION @extschema@.nw_confusion(text, text, boolean) IS
+	'which labels are taken for which';
+
+CREATE FUNCTION @extschema@.nw_reliability(support text, queries text,
+	bins int DEFAULT 15, leave_one_out boolean DEFAULT NULL,
+	OUT bin int, OUT lower float8, OUT upper float8, OUT n bigint,
+	OUT confidence float8, OUT accuracy float8, OUT gap float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_reliability';
+COMMENT ON FUNCTION @extschema@.nw_reliability(text, text, int, boolean) IS
+	'confidence against accuracy, by bins of confidence';
+
+CREATE FUNCTION @extschema@.nw_temperature_sweep(support text, queries text,
+	low float8 DEFAULT 0.5, high float8 DEFAULT 3.0, steps int DEFAULT 100,
+	leave_one_out boolean DEFAULT NULL,
+	OUT tau float8, OUT nll float8, OUT ece float8, OUT error_rate float8,
+	OUT n bigint, OUT unseen bigint,
+	OUT support_set text, OUT query_set text)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_temperature_sweep';
+COMMENT ON FUNCTION @extschema@.nw_temperature_sweep(text, text, float8, float8, int, boolean) IS
+	'loss, calibration error and error rate at many temperatures';
+
+CREATE FUNCTION @extschema@.nw_calibrate(support text, queries text DEFAULT NULL,
+	low float8 DEFAULT NULL, high float8 DEFAULT NULL, steps int DEFAULT 100,
+	leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT tau_before float8, OUT n bigint,
+	OUT nll_before float8, OUT nll_after float8,
+	OUT ece_before float8, OUT ece_after float8)
+RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'nw_calibrate';
+COMMENT ON FUNCTION @extschema@.nw_calibrate(text, text, float8, float8, int, boolean) IS
+	'give a set the temperature of the least loss';
+
+CREATE FUNCTION @extschema@.nw_distill(support text, name text,
+	mode text DEFAULT 'cluster', k int DEFAULT 1, seed bigint DEFAULT 0,
+	weights text DEFAULT 'equal', calibrate boolean DEFAULT true)
+RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'nw_distill';
+COMMENT ON FUNCTION @extschema@.nw_distill(text, text, text, int, bigint, text, boolean) IS
+	'summarise a set by a few prototypes for each class';
+
+CREATE FUNCTION @extschema@.nw_suspects(support text, top int DEFAULT 100,
+	OUT support_id text, OUT label text, OUT suggested_label text,
+	OUT probability float8, OUT log_margin float8, OUT margin float8,
+	OUT support_set text, OUT tau float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_suspects';
+COMMENT ON FUNCTION @extschema@.nw_suspects(text, int) IS
+	'supports that are probably mislabelled, most suspect first';
+
+CREATE FUNCTION @extschema@.nw_diagnose(support text, queries text,
+	top int DEFAULT 5, leave_one_out boolean DEFAULT NULL)
+RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'nw_diagnose';
+COMMENT ON FUNCTION @extschema@.nw_diagnose(text, text, int, boolean) IS
+	'find the supports that helped, harmed and are suspect, for the views that show them';
+
 --
 -- Aggregates
 --
@@ -313,3 +562,93 @@ CREATE AGGREGATE @extschema@.nw_argmax(label text, distance float8, tau float8) 
 );
 COMMENT ON AGGREGATE @extschema@.nw_argmax(text, float8, float8) IS
 	'the most probable label under a vote weighted by distance';
+
+CREATE FUNCTION @extschema@.nw_ece_accum(internal, float8, boolean)
+RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_ece_accum';
+COMMENT ON FUNCTION @extschema@.nw_ece_accum(internal, float8, boolean) IS
+	'support for nw_ece and nw_mce';
+
+CREATE FUNCTION @extschema@.nw_ece_accum(internal, float8, boolean, int)
+RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_ece_accum';
+COMMENT ON FUNCTION @extschema@.nw_ece_accum(internal, float8, boolean, int) IS
+	'support for nw_ece and nw_mce';
+
+CREATE FUNCTION @extschema@.nw_ece_combine(internal, internal)
+RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_ece_combine';
+COMMENT ON FUNCTION @extschema@.nw_ece_combine(internal, internal) IS
+	'support for nw_ece and nw_mce';
+
+CREATE FUNCTION @extschema@.nw_ece_serialize(internal)
+RETURNS bytea LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_ece_serialize';
+COMMENT ON FUNCTION @extschema@.nw_ece_serialize(internal) IS
+	'support for nw_ece and nw_mce';
+
+CREATE FUNCTION @extschema@.nw_ece_deserialize(bytea, internal)
+RETURNS internal LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_ece_deserialize';
+COMMENT ON FUNCTION @extschema@.nw_ece_deserialize(bytea, internal) IS
+	'support for nw_ece and nw_mce';
+
+CREATE FUNCTION @extschema@.nw_ece_final(internal)
+RETURNS float8 LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_ece_final';
+COMMENT ON FUNCTION @extschema@.nw_ece_final(internal) IS
+	'support for nw_ece and nw_mce';
+
+CREATE FUNCTION @extschema@.nw_mce_final(internal)
+RETURNS float8 LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_mce_final';
+COMMENT ON FUNCTION @extschema@.nw_mce_final(internal) IS
+	'support for nw_ece and nw_mce';
+
+CREATE AGGREGATE @extschema@.nw_ece(confidence float8, correct boolean) (
+	SFUNC = @extschema@.nw_ece_accum,
+	STYPE = internal,
+	FINALFUNC = @extschema@.nw_ece_final,
+	COMBINEFUNC = @extschema@.nw_ece_combine,
+	SERIALFUNC = @extschema@.nw_ece_serialize,
+	DESERIALFUNC = @extschema@.nw_ece_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE @extschema@.nw_ece(float8, boolean) IS
+	'expected calibration error of confidences';
+
+CREATE AGGREGATE @extschema@.nw_ece(confidence float8, correct boolean, bins int) (
+	SFUNC = @extschema@.nw_ece_accum,
+	STYPE = internal,
+	FINALFUNC = @extschema@.nw_ece_final,
+	COMBINEFUNC = @extschema@.nw_ece_combine,
+	SERIALFUNC = @extschema@.nw_ece_serialize,
+	DESERIALFUNC = @extschema@.nw_ece_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE @extschema@.nw_ece(float8, boolean, int) IS
+	'expected calibration error of confidences';
+
+CREATE AGGREGATE @extschema@.nw_mce(confidence float8, correct boolean) (
+	SFUNC = @extschema@.nw_ece_accum,
+	STYPE = internal,
+	FINALFUNC = @extschema@.nw_mce_final,
+	COMBINEFUNC = @extschema@.nw_ece_combine,
+	SERIALFUNC = @extschema@.nw_ece_serialize,
+	DESERIALFUNC = @extschema@.nw_ece_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE @extschema@.nw_mce(float8, boolean) IS
+	'maximum calibration error of confidences';
+
+CREATE AGGREGATE @extschema@.nw_mce(confidence float8, correct boolean, bins int) (
+	SFUNC = @extschema@.nw_ece_accum,
+	STYPE = internal,
+	FINALFUNC = @extschema@.nw_mce_final,
+	COMBINEFUNC = @extschema@.nw_ece_combine,
+	SERIALFUNC = @extschema@.nw_ece_serialize,
+	DESERIALFUNC = @extschema@.nw_ece_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE @extschema@.nw_mce(float8, boolean, int) IS
+	'maximum calibration error of confidences';

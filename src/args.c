@@ -11,6 +11,7 @@
 #include "utils/builtins.h"
 
 #include "args.h"
+#include "compat.h"
 
 char *
 nw_text_argument(FunctionCallInfo fcinfo, int arg, const char *name)

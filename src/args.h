@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "funcapi.h"
 
 #include "tally.h"
 
@@ -55,6 +56,14 @@ extern int	nw_top_argument(FunctionCallInfo fcinfo, int arg);
 /* Read a text argument that must not be NULL. */
 extern char *nw_text_argument(FunctionCallInfo fcinfo, int arg,
 							  const char *name);
+
+/*
+ * Start a function that returns rows into a tuplestore.  The caller's
+ * description of the rows is used: one made anew would stay for as long as
+ * the statement, for each call.
+ */
+#define nw_begin_rows(fcinfo) \
+	InitMaterializedSRF((fcinfo), MAT_SRF_USE_EXPECTED_DESC)
 
 /* Make a text datum. */
 extern Datum nw_bytes_datum(NwBytes bytes);

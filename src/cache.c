@@ -197,10 +197,30 @@ nw_cache_may_keep(const NwCacheKey *key, const NwScan *scan)
 		(scan->steady || key->direct);
 }
 
+Size
+nw_cache_bound(void)
+{
+	return (Size) nw_statement_cache * 1024;
+}
+
+void
+nw_cache_forget(const NwSupport *support)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		if (entry->support == support)
+			drop_entry(entry);
+	}
+}
+
 bool
 nw_cache_reserve(Size bytes)
 {
-	Size		bound = (Size) nw_statement_cache * 1024;
+	Size		bound = nw_cache_bound();
 	Size		used = bytes;
 	dlist_mutable_iter iter;
 
@@ -254,10 +274,10 @@ nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
 	entry->run = key->run;
 	entry->relids = list_copy(scan->relids);
 	entry->too_big = too_big;
-	if (support)
+	entry->support = support;
+	if (support && !support->shared)
 	{
 		nw_support_move(support, mcxt);
-		entry->support = support;
 		entry->bytes = nw_support_memory(support);
 	}
 	dlist_push_head(&entries, &entry->node);

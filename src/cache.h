@@ -44,6 +44,12 @@ extern NwCacheState nw_cache_find(const NwCacheKey *key, bool need_ids,
 /* True where rows read now may be shown to later calls of the statement. */
 extern bool nw_cache_may_keep(const NwCacheKey *key, const NwScan *scan);
 
+/* nwhead.statement_cache in bytes. */
+extern Size nw_cache_bound(void);
+
+/* Forget a support that is about to be freed. */
+extern void nw_cache_forget(const NwSupport *support);
+
 /*
  * Make room for a support of so many bytes, dropping the entries used longest
  * ago; false where it is beyond the bound by itself.

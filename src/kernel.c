@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -74,6 +75,7 @@ nw_query_init(NwQuery *query, NwKernel kernel, double tau,
 {
 	query->kernel = kernel;
 	query->tau = tau;
+	query->inverse_tau = 1.0 / tau;
 	query->dim = dim;
 	query->q = space;
 
@@ -87,6 +89,20 @@ nw_query_init(NwQuery *query, NwKernel kernel, double tau,
 		nw_inverse_norms(x, dim, 1, &scale);
 		for (int j = 0; j < dim; j++)
 			space[j] *= scale;
+	}
+}
+
+/* Turn inner products with unit queries into cosines. */
+static void
+cosines(const double *inverse_norm, int n, double *measure)
+{
+	for (int i = 0; i < n; i++)
+	{
+		double		cosine = measure[i] * inverse_norm[i];
+
+		/* rounding may lead just outside */
+		cosine = cosine < 1.0 ? cosine : 1.0;
+		measure[i] = cosine > -1.0 ? cosine : -1.0;
 	}
 }
 
@@ -107,14 +123,7 @@ nw_query_measure(const NwQuery *query, const float *x,
 			break;
 		case NW_COSINE:
 			nw_simd->dot(query->q, x, query->dim, n, measure);
-			for (int i = 0; i < n; i++)
-			{
-				double		cosine = measure[i] * inverse_norm[i];
-
-				/* rounding may lead just outside */
-				cosine = cosine < 1.0 ? cosine : 1.0;
-				measure[i] = cosine > -1.0 ? cosine : -1.0;
-			}
+			cosines(inverse_norm, n, measure);
 			break;
 		case NW_DOT:
 			nw_simd->dot(query->q, x, query->dim, n, measure);
@@ -122,28 +131,55 @@ nw_query_measure(const NwQuery *query, const float *x,
 	}
 }
 
-/* Turn squared distances into -distance / tau. */
+/* Measure many queries against rows. */
+void
+nw_query_measure_block(NwKernel kernel, const double *q, int nq, int dim,
+					   const float *x, const double *inverse_norm, int n,
+					   double *measure)
+{
+	switch (kernel)
+	{
+		case NW_EUCLIDEAN:
+		case NW_GAUSSIAN:
+			nw_simd->sqdist_block(q, nq, x, dim, n, measure);
+			break;
+		case NW_HYPERSPHERE:
+			nw_simd->sqdist_scaled_block(q, nq, x, inverse_norm, dim, n,
+										 measure);
+			break;
+		case NW_COSINE:
+			nw_simd->dot_block(q, nq, x, dim, n, measure);
+			for (int i = 0; i < nq; i++)
+				cosines(inverse_norm, n, measure + (int64_t) i * n);
+			break;
+		case NW_DOT:
+			nw_simd->dot_block(q, nq, x, dim, n, measure);
+			break;
+	}
+}
+
+/* Turn squared distances into -distance * factor. */
 static void
-root_scores(const double *measure, int n, double tau, double *score)
+root_scores(const double *measure, int n, double factor, double *score)
 {
 	int			i = 0;
 
 #if defined(__SSE2__)
 	/*
 	 * Compilers keep a loop over sqrt() scalar, for errno's sake, at half the
-	 * speed of two at a time.  Root and quotient are rounded correctly either
-	 * way, so the bits are nw_distance_score()'s.
+	 * speed of two at a time; more at a time are no faster, since hardware
+	 * takes wider roots in turns.  Root and product are rounded correctly
+	 * either way, so the bits are nw_distance_score()'s.
 	 */
 	for (; i + 2 <= n; i += 2)
 	{
 		__m128d		distance = _mm_sqrt_pd(_mm_loadu_pd(measure + i));
 
-		distance = _mm_xor_pd(distance, _mm_set1_pd(-0.0));
-		_mm_storeu_pd(score + i, _mm_div_pd(distance, _mm_set1_pd(tau)));
+		_mm_storeu_pd(score + i, _mm_mul_pd(distance, _mm_set1_pd(-factor)));
 	}
 #endif
 	for (; i < n; i++)
-		score[i] = nw_distance_score(sqrt(measure[i]), tau);
+		score[i] = sqrt(measure[i]) * -factor;
 }
 
 /* Turn measures into scores. */
@@ -151,22 +187,22 @@ void
 nw_query_score(const NwQuery *query, const double *measure, int n,
 			   double *score)
 {
-	double		tau = query->tau;
+	double		factor = query->inverse_tau;
 
 	switch (query->kernel)
 	{
 		case NW_EUCLIDEAN:
 		case NW_HYPERSPHERE:
-			root_scores(measure, n, tau, score);
+			root_scores(measure, n, factor, score);
 			break;
 		case NW_GAUSSIAN:
 			for (int i = 0; i < n; i++)
-				score[i] = -measure[i] / tau;
+				score[i] = measure[i] * -factor;
 			break;
 		case NW_COSINE:
 		case NW_DOT:
 			for (int i = 0; i < n; i++)
-				score[i] = measure[i] / tau;
+				score[i] = measure[i] * factor;
 			break;
 	}
 }
@@ -193,5 +229,5 @@ nw_query_distance(const NwQuery *query, double measure)
 double
 nw_distance_score(double distance, double tau)
 {
-	return -distance / tau;
+	return distance * -(1.0 / tau);
 }

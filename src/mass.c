@@ -12,6 +12,13 @@
 _Static_assert(NW_BINS == 3 && NW_BIN_BITS == 32,
 			   "scatter and value are written for three bins of 32 bits");
 
+/* How many terms nw_mass_add_run() takes one by one, and how many at once:
+ * these stay in the nearest cache between the two passes over them. */
+#define RUN_SHORT		4
+#define RUN_BLOCK		1024
+
+_Static_assert(RUN_BLOCK <= NW_BIN_SUM_MAX, "no overflow");
+
 /* exponents beyond double's whole range, subnormals included */
 #define EXPONENT_LIMIT	2200.0
 
@@ -126,6 +133,52 @@ nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n,
 		k = (gap >= 1) + (gap >= 2);
 		mass->bin[k] += join(hi[i] & keep, lo[i] & keep);
 	}
+}
+
+/* Add terms to one mass. */
+void
+nw_mass_add_run(NwMass *mass, int n, const double *bin,
+				const uint64_t *hi, const uint64_t *lo)
+{
+	/* a few terms are not worth the detour */
+	if (n < RUN_SHORT)
+	{
+		for (int i = 0; i < n; i++)
+			nw_mass_add_split(mass, bin[i], hi[i], lo[i]);
+		return;
+	}
+
+	while (n > 0)
+	{
+		int			m = n < RUN_BLOCK ? n : RUN_BLOCK;
+		double		top = nw_simd->max(bin, m);
+		uint64_t	low[NW_BINS];
+		uint64_t	high[NW_BINS];
+
+		if (top > mass->top)
+			raise_top(mass, top);
+		nw_simd->bin_sum(mass->top, m, bin, hi, lo, low, high);
+		for (int k = 0; k < NW_BINS; k++)
+			mass->bin[k] += ((nw_uint128) high[k] << 32) + low[k];
+		bin += m;
+		hi += m;
+		lo += m;
+		n -= m;
+	}
+}
+
+/* Take a term out of the value of a sum. */
+bool
+nw_mass_without(const NwMass *mass, double bin, uint64_t hi, uint64_t lo,
+				NwScaled *rest)
+{
+	NwMass		without = *mass;
+	double		gap = mass->top - bin;
+
+	if (gap < NW_BINS)
+		without.bin[(int) gap] -= join(hi, lo);
+	*rest = nw_mass_value(&without);
+	return without.bin[0] != 0;
 }
 
 /* Number the bits of a word up to its highest one; 0 for 0. */

@@ -21,6 +21,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "compat.h"
 #include "pgvector.h"
 #include "simd.h"
 
@@ -155,6 +156,25 @@ nw_vector_read(Datum datum, NwVectorType type)
 		result.x = x;
 	}
 	return result;
+}
+
+Datum
+nw_vector_make(const float *x, int dim)
+{
+	Size		size = offsetof(StoredVector, x) + sizeof(float) * dim;
+	StoredVector *stored = palloc0(size);
+
+	SET_VARSIZE(stored, size);
+	stored->dim = dim;
+	memcpy(stored->x, x, sizeof(float) * dim);
+	return PointerGetDatum(stored);
+}
+
+Oid
+nw_vector_oid(void)
+{
+	find_types();
+	return vector_oid;
 }
 
 NwVectorData

@@ -36,6 +36,12 @@ extern int	nw_vector_typmod_dim(int32 typmod);
  */
 extern NwVectorData nw_vector_read(Datum datum, NwVectorType type);
 
+/* Make a datum of type vector. */
+extern Datum nw_vector_make(const float *x, int dim);
+
+/* The OID of type vector. */
+extern Oid	nw_vector_oid(void);
+
 /* Parse the text form of a vector. */
 extern NwVectorData nw_vector_parse(const char *text);
 

@@ -116,7 +116,7 @@ nw_predict_proba(FunctionCallInfo fcinfo, NwQueryForm form)
 	int			top = nw_top_argument(fcinfo, 4);
 	int		   *rank;
 
-	InitMaterializedSRF(fcinfo, 0);
+	nw_begin_rows(fcinfo);
 	if (!nw_call_init(&call, fcinfo, form, 1))
 		return (Datum) 0;
 	nw_call_classes(&call, fcinfo, 2);

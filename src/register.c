@@ -18,6 +18,8 @@
 
 #include "args.h"
 #include "compat.h"
+#include "diagnose.h"
+#include "prototypes.h"
 #include "registry.h"
 #include "simd.h"
 #include "source.h"
@@ -38,12 +40,8 @@ typedef struct Sample
 	int			unit;			/* rows of length 1 */
 } Sample;
 
-/*
- * See what earlier commands and earlier calls of this command have written.
- * Ends with PopActiveSnapshot().
- */
-static void
-push_fresh_snapshot(void)
+void
+nw_push_fresh_snapshot(void)
 {
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -77,13 +75,12 @@ notice_unit_norm(const NwSet *set, const Sample *sample)
 				(errmsg("set \"%s\" compares vectors of length 1, for which tau = 1 is too large",
 						set->name),
 				 errdetail("Distances between such vectors are at most 2, so all weights would be nearly equal."),
-				 errhint("Values of 0.02 to 0.06 are usual; set one with nw_set_tau(%s, 0.05).",
+				 errhint("Values of 0.02 to 0.06 are usual; nw_calibrate(%s) finds the best.",
 						 quote_literal_cstr(set->name))));
 }
 
-/* Insist on the right to add objects to the extension's schema. */
-static void
-check_may_register(Oid schema)
+void
+nw_check_may_register(Oid schema)
 {
 	AclResult	result = object_aclcheck(NamespaceRelationId, schema,
 										 GetUserId(), ACL_CREATE);
@@ -162,9 +159,9 @@ nw_register(PG_FUNCTION_ARGS)
 	NwSource   *source;
 	Sample		sample = {0};
 
-	check_may_register(schema);
-	push_fresh_snapshot();
-	source = nw_source_resolve(set);
+	nw_check_may_register(schema);
+	nw_push_fresh_snapshot();
+	source = nw_source_resolve(schema, set);
 	nw_scan_run(nw_scan_plan(source, 0, SAMPLE_ROWS), sample_row, &sample);
 	set->dim = source->dim > 0 ? source->dim : sample.dim;
 
@@ -172,6 +169,8 @@ nw_register(PG_FUNCTION_ARGS)
 	if (old)
 	{
 		nw_set_check_owner(schema, old);
+		nw_prototypes_delete(schema, set->name);
+		nw_diagnosis_delete(schema, set->name);
 		nw_set_replace(schema, old, set);
 	}
 	else if (!nw_set_insert(schema, set))
@@ -193,9 +192,11 @@ nw_unregister(PG_FUNCTION_ARGS)
 	char	   *name = nw_text_argument(fcinfo, 0, "name");
 	NwSet	   *set;
 
-	push_fresh_snapshot();
+	nw_push_fresh_snapshot();
 	set = nw_set_get(schema, name);
 	nw_set_check_owner(schema, set);
+	nw_prototypes_delete(schema, name);
+	nw_diagnosis_delete(schema, name);
 	nw_set_delete(schema, set);
 	PopActiveSnapshot();
 	PG_RETURN_VOID();
@@ -215,7 +216,7 @@ nw_set_tau(PG_FUNCTION_ARGS)
 				 errmsg("tau must not be null")));
 	nw_check_tau(PG_GETARG_FLOAT8(1));
 
-	push_fresh_snapshot();
+	nw_push_fresh_snapshot();
 	set = nw_set_get(schema, name);
 	nw_set_check_owner(schema, set);
 	nw_set_update_tau(schema, set, PG_GETARG_FLOAT8(1));

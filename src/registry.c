@@ -102,6 +102,46 @@ nw_check_kernel(const char *name)
 	return kernel;
 }
 
+/*
+ * The registry's owner may be anyone who could create the extension, and may
+ * have changed the table: nothing about it is taken for granted.
+ */
+static void
+report_damage(const char *name)
+{
+	if (name)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the registry's entry of set \"%s\" is damaged", name),
+				 errhint("Register the set again with replace => true.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s\" of extension \"nwhead\" has been altered",
+					REGISTRY_TABLE),
+			 errhint("Drop the extension and create it again.")));
+}
+
+/* Insist that the registry's columns are as the extension's script made them. */
+static void
+check_layout(TupleDesc desc)
+{
+	static const Oid types[] = {
+		TEXTOID, NAMEOID, TEXTOID, TEXTOID, NAMEOID, NAMEOID, NAMEOID, NAMEOID,
+		NAMEOID, NAMEOID, TEXTOID, FLOAT8OID, INT4OID, INT8OID, INT4OID,
+		INT8OID
+	};
+
+	StaticAssertStmt(lengthof(types) == Anum_version,
+					 "one type for each column");
+	if (desc->natts < Anum_version)
+		report_damage(NULL);
+	for (int i = 0; i < Anum_version; i++)
+	{
+		if (TupleDescAttr(desc, i)->atttypid != types[i])
+			report_damage(NULL);
+	}
+}
+
 /* Copy a text or name attribute, or return NULL. */
 static char *
 get_string(HeapTuple tuple, int attnum, TupleDesc desc)
@@ -123,26 +163,42 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 	NwSet	   *set = palloc0(sizeof(NwSet));
 	char	   *kernel = get_string(tuple, Anum_kernel, desc);
 	Datum		value;
+	bool		tau_isnull;
+	bool		version_isnull;
 	bool		isnull;
 
 	set->name = get_string(tuple, Anum_name, desc);
 	set->owner = get_string(tuple, Anum_owner, desc);
 	set->mode = get_string(tuple, Anum_mode, desc);
+	set->parent = get_string(tuple, Anum_parent, desc);
 	set->schema = get_string(tuple, Anum_schema, desc);
 	set->relation = get_string(tuple, Anum_relation, desc);
 	set->embedding = get_string(tuple, Anum_embedding, desc);
 	set->label = get_string(tuple, Anum_label, desc);
 	set->id = get_string(tuple, Anum_id, desc);
 	set->weight = get_string(tuple, Anum_weight, desc);
-	set->kernel = nw_check_kernel(kernel);
-
-	value = heap_getattr(tuple, Anum_tau, desc, &isnull);
-	set->tau = DatumGetFloat8(value);
+	value = heap_getattr(tuple, Anum_tau, desc, &tau_isnull);
+	set->tau = tau_isnull ? 0 : DatumGetFloat8(value);
+	value = heap_getattr(tuple, Anum_k, desc, &isnull);
+	set->k = isnull ? 0 : DatumGetInt32(value);
+	value = heap_getattr(tuple, Anum_seed, desc, &isnull);
+	set->seed = isnull ? 0 : DatumGetInt64(value);
 	value = heap_getattr(tuple, Anum_dim, desc, &isnull);
 	set->dim = isnull ? 0 : DatumGetInt32(value);
-	value = heap_getattr(tuple, Anum_version, desc, &isnull);
-	set->version = DatumGetInt64(value);
+	value = heap_getattr(tuple, Anum_version, desc, &version_isnull);
+	set->version = version_isnull ? 0 : DatumGetInt64(value);
+
+	if (!set->owner || !set->mode || !set->schema || !set->relation ||
+		!set->embedding || !kernel || version_isnull ||
+		!nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau))
+		report_damage(set->name);
 	return set;
+}
+
+bool
+nw_set_is_distilled(const NwSet *set)
+{
+	return strcmp(set->mode, "full") != 0;
 }
 
 NwSet *
@@ -155,6 +211,7 @@ nw_set_find(Oid schema, const char *name)
 	NwSet	   *set = NULL;
 
 	rel = table_open(own_relation(schema, REGISTRY_TABLE), AccessShareLock);
+	check_layout(RelationGetDescr(rel));
 	ScanKeyEntryInitialize(&key, 0, Anum_name, BTEqualStrategyNumber,
 						   TEXTOID, C_COLLATION_OID, F_TEXTEQ,
 						   CStringGetTextDatum(name));
@@ -181,6 +238,7 @@ known_names(Oid schema)
 
 	initStringInfo(&names);
 	rel = table_open(own_relation(schema, REGISTRY_TABLE), AccessShareLock);
+	check_layout(RelationGetDescr(rel));
 	index = index_open(own_relation(schema, REGISTRY_INDEX), AccessShareLock);
 	scan = systable_beginscan_ordered(rel, index, GetActiveSnapshot(), 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan,
@@ -188,7 +246,7 @@ known_names(Oid schema)
 	{
 		if (n++ == HINT_NAMES)
 		{
-			appendStringInfoString(&names, ", ...");
+			appendStringInfoString(&names, " and others");
 			break;
 		}
 		appendStringInfo(&names, "%s\"%s\"", n > 1 ? ", " : "",
@@ -218,12 +276,12 @@ nw_set_get(Oid schema, const char *name)
 	return set;
 }
 
-void
-nw_set_check_owner(Oid schema, const NwSet *set)
+bool
+nw_set_is_mine(Oid schema, const NwSet *set)
 {
 	Oid			owner = get_role_oid(set->owner, true);
 
-	/* A role that did not come along with a dump leaves its sets to ours. */
+	/* a role that did not come along with a dump leaves its sets to ours */
 	if (!OidIsValid(owner))
 	{
 		Relation	rel = table_open(own_relation(schema, REGISTRY_TABLE),
@@ -232,7 +290,13 @@ nw_set_check_owner(Oid schema, const NwSet *set)
 		owner = rel->rd_rel->relowner;
 		table_close(rel, AccessShareLock);
 	}
-	if (!has_privs_of_role(GetUserId(), owner))
+	return has_privs_of_role(GetUserId(), owner);
+}
+
+void
+nw_set_check_owner(Oid schema, const NwSet *set)
+{
+	if (!nw_set_is_mine(schema, set))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("must be owner of set \"%s\"", set->name),
@@ -240,36 +304,75 @@ nw_set_check_owner(Oid schema, const NwSet *set)
 						   set->name, set->owner)));
 }
 
-/*
- * Run one statement on the registry as its owner, and return how many rows it
- * touched.  %1$s and %2$u in the text stand for the table and the sequence.
- */
-static uint64
-write_registry(Oid schema, const char *format, int nargs, Oid *types,
-			   Datum *values, const char *nulls)
+/* Statements that write, prepared once for each backend. */
+typedef struct Prepared
 {
-	Oid			relid = own_relation(schema, REGISTRY_TABLE);
-	Relation	rel = table_open(relid, RowExclusiveLock);
+	const char *format;			/* the text it was made from */
+	Oid			relid;			/* the table it writes */
+	SPIPlanPtr	plan;
+} Prepared;
+
+#define PREPARED_MAX	32
+
+/* Prepare a statement, or find it prepared. */
+static SPIPlanPtr
+prepare_write(Oid schema, const char *table, Oid relid, const char *format,
+			  int nargs, Oid *types)
+{
+	static Prepared prepared[PREPARED_MAX];
+	static int	nprepared = 0;
 	StringInfoData sql;
-	Oid			userid;
-	int			context;
-	uint64		touched;
+	SPIPlanPtr	plan;
+	int			i;
+
+	for (i = 0; i < nprepared; i++)
+	{
+		if (prepared[i].format == format && prepared[i].relid == relid)
+			return prepared[i].plan;
+	}
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, format,
 					 quote_qualified_identifier(get_namespace_name(schema),
-												REGISTRY_TABLE),
+												table),
 					 own_relation(schema, REGISTRY_VERSION));
+	plan = SPI_prepare(sql.data, nargs, types);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare to write to table \"%s\"", table);
+
+	/* a table that is long gone makes room for its successor */
+	if (nprepared == PREPARED_MAX)
+	{
+		SPI_freeplan(prepared[0].plan);
+		memmove(prepared, prepared + 1, sizeof(Prepared) * (PREPARED_MAX - 1));
+		nprepared--;
+	}
+	SPI_keepplan(plan);
+	prepared[nprepared++] = (Prepared) {format, relid, plan};
+	return plan;
+}
+
+uint64
+nw_write_as_owner(Oid schema, const char *table, const char *format, int nargs,
+				  Oid *types, Datum *values, const char *nulls)
+{
+	Oid			relid = own_relation(schema, table);
+	Relation	rel = table_open(relid, RowExclusiveLock);
+	Oid			userid;
+	int			context;
+	uint64		touched;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "could not connect to SPI");
 	GetUserIdAndSecContext(&userid, &context);
 	SetUserIdAndSecContext(rel->rd_rel->relowner,
 						   context | SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION |
 						   SECURITY_NOFORCE_RLS);
-	if (SPI_execute_with_args(sql.data, nargs, types, values, nulls,
-							  false, 0) < 0)
-		elog(ERROR, "could not write to the registry");
+	if (SPI_execute_plan(prepare_write(schema, table, relid, format, nargs,
+									   types),
+						 values, nulls, false, 0) < 0)
+		elog(ERROR, "could not write to table \"%s\"", table);
 	touched = SPI_processed;
 	SetUserIdAndSecContext(userid, context);
 	SPI_finish();
@@ -289,15 +392,15 @@ check_written(uint64 touched, const NwSet *set)
 				 errhint("Try again.")));
 }
 
-#define SET_COLUMNS	12
+#define SET_COLUMNS	15
 
-/* Make the arguments $1 to $12 that describe a set. */
+/* Make the arguments $1 to $15 that describe a set. */
 static void
 describe_set(const NwSet *set, Oid *types, Datum *values, char *nulls)
 {
 	const char *strings[] = {
-		set->name, set->owner, set->mode, set->schema, set->relation,
-		set->embedding, set->label, set->id, set->weight,
+		set->name, set->owner, set->mode, set->parent, set->schema,
+		set->relation, set->embedding, set->label, set->id, set->weight,
 		nw_kernel_name(set->kernel)
 	};
 	int			n = 0;
@@ -312,6 +415,12 @@ describe_set(const NwSet *set, Oid *types, Datum *values, char *nulls)
 	nulls[n] = ' ';
 	values[n++] = Float8GetDatum(set->tau);
 	types[n] = INT4OID;
+	nulls[n] = set->k > 0 ? ' ' : 'n';
+	values[n++] = Int32GetDatum(set->k);
+	types[n] = INT8OID;
+	nulls[n] = set->k > 0 ? ' ' : 'n';
+	values[n++] = Int64GetDatum(set->seed);
+	types[n] = INT4OID;
 	nulls[n] = set->dim > 0 ? ' ' : 'n';
 	values[n++] = Int32GetDatum(set->dim);
 	Assert(n == SET_COLUMNS);
@@ -325,15 +434,15 @@ nw_set_insert(Oid schema, const NwSet *set)
 	char		nulls[SET_COLUMNS];
 
 	describe_set(set, types, values, nulls);
-	return write_registry(schema,
-						  "INSERT INTO %1$s (name, owner, mode, schema,"
-						  " relation, embedding, label, id, weight, kernel,"
-						  " tau, dim, version)"
-						  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
-						  " $11, $12,"
-						  " pg_catalog.nextval(%2$u::pg_catalog.oid))"
-						  " ON CONFLICT (name) DO NOTHING",
-						  SET_COLUMNS, types, values, nulls) > 0;
+	return nw_write_as_owner(schema, REGISTRY_TABLE,
+							 "INSERT INTO %1$s (name, owner, mode, parent,"
+							 " schema, relation, embedding, label, id, weight,"
+							 " kernel, tau, k, seed, dim, version)"
+							 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
+							 " $10, $11, $12, $13, $14, $15,"
+							 " pg_catalog.nextval(%2$u::pg_catalog.oid))"
+							 " ON CONFLICT (name) DO NOTHING",
+							 SET_COLUMNS, types, values, nulls) > 0;
 }
 
 void
@@ -342,21 +451,23 @@ nw_set_replace(Oid schema, const NwSet *old, const NwSet *set)
 	Oid			types[SET_COLUMNS + 1];
 	Datum		values[SET_COLUMNS + 1];
 	char		nulls[SET_COLUMNS + 1];
+	uint64		touched;
 
 	describe_set(set, types, values, nulls);
 	types[SET_COLUMNS] = INT8OID;
 	values[SET_COLUMNS] = Int64GetDatum(old->version);
 	nulls[SET_COLUMNS] = ' ';
-	check_written(write_registry(schema,
-								 "UPDATE %1$s SET owner = $2, mode = $3,"
-								 " parent = NULL, schema = $4, relation = $5,"
-								 " embedding = $6, label = $7, id = $8,"
-								 " weight = $9, kernel = $10, tau = $11,"
-								 " k = NULL, seed = NULL, dim = $12, version ="
-								 " pg_catalog.nextval(%2$u::pg_catalog.oid)"
-								 " WHERE name OPERATOR(pg_catalog.=) $1"
-								 " AND version OPERATOR(pg_catalog.=) $13",
-								 SET_COLUMNS + 1, types, values, nulls), old);
+	touched = nw_write_as_owner(schema, REGISTRY_TABLE,
+								"UPDATE %1$s SET owner = $2, mode = $3,"
+								" parent = $4, schema = $5, relation = $6,"
+								" embedding = $7, label = $8, id = $9,"
+								" weight = $10, kernel = $11, tau = $12,"
+								" k = $13, seed = $14, dim = $15, version ="
+								" pg_catalog.nextval(%2$u::pg_catalog.oid)"
+								" WHERE name OPERATOR(pg_catalog.=) $1"
+								" AND version OPERATOR(pg_catalog.=) $16",
+								SET_COLUMNS + 1, types, values, nulls);
+	check_written(touched, old);
 }
 
 void
@@ -367,13 +478,15 @@ nw_set_update_tau(Oid schema, const NwSet *set, double tau)
 		CStringGetTextDatum(set->name), Int64GetDatum(set->version),
 		Float8GetDatum(tau)
 	};
+	uint64		touched;
 
-	check_written(write_registry(schema,
-								 "UPDATE %1$s SET tau = $3, version ="
-								 " pg_catalog.nextval(%2$u::pg_catalog.oid)"
-								 " WHERE name OPERATOR(pg_catalog.=) $1"
-								 " AND version OPERATOR(pg_catalog.=) $2",
-								 lengthof(types), types, values, NULL), set);
+	touched = nw_write_as_owner(schema, REGISTRY_TABLE,
+								"UPDATE %1$s SET tau = $3, version ="
+								" pg_catalog.nextval(%2$u::pg_catalog.oid)"
+								" WHERE name OPERATOR(pg_catalog.=) $1"
+								" AND version OPERATOR(pg_catalog.=) $2",
+								lengthof(types), types, values, NULL);
+	check_written(touched, set);
 }
 
 void
@@ -383,10 +496,12 @@ nw_set_delete(Oid schema, const NwSet *set)
 	Datum		values[] = {
 		CStringGetTextDatum(set->name), Int64GetDatum(set->version)
 	};
+	uint64		touched;
 
-	check_written(write_registry(schema,
-								 "DELETE FROM %1$s"
-								 " WHERE name OPERATOR(pg_catalog.=) $1"
-								 " AND version OPERATOR(pg_catalog.=) $2",
-								 lengthof(types), types, values, NULL), set);
+	touched = nw_write_as_owner(schema, REGISTRY_TABLE,
+								"DELETE FROM %1$s"
+								" WHERE name OPERATOR(pg_catalog.=) $1"
+								" AND version OPERATOR(pg_catalog.=) $2",
+								lengthof(types), types, values, NULL);
+	check_written(touched, set);
 }

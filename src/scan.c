@@ -16,6 +16,7 @@
 #include "executor/executor.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 #include "tcop/dest.h"
@@ -27,6 +28,7 @@
 
 #include "compat.h"
 #include "source.h"
+#include "textout.h"
 
 /* What a scan holds beyond its face. */
 typedef struct NwScanState
@@ -34,6 +36,7 @@ typedef struct NwScanState
 	const NwSource *source;
 	char	   *sql;
 	PlannedStmt *plan;
+	bool		label_required;
 	int			label_col;		/* positions in the result, or -1 */
 	int			id_col;
 	int			weight_col;
@@ -76,13 +79,13 @@ prefetch_next(RowReceiver *receiver, const NwVectorData *vector)
 
 /* Complain about a row weight that is not one. */
 static void
-check_weight(const NwSet *set, double weight)
+check_weight(const NwSource *source, double weight)
 {
 	if (!(weight >= 0) || isinf(weight))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_EXCEPTION),
 				 errmsg("row weight %g in column \"%s\" of set \"%s\" is not a non-negative number",
-						weight, set->weight, set->name)));
+						weight, source->weight, source->set->name)));
 }
 
 /* Hand one row to the callback. */
@@ -99,16 +102,19 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 		return true;
 	if (scan->label_col >= 0)
 	{
-		if (slot->tts_isnull[scan->label_col])
+		row.label_isnull = slot->tts_isnull[scan->label_col];
+		if (row.label_isnull && scan->label_required)
 			return true;
 		row.label = slot->tts_values[scan->label_col];
 	}
+	else
+		row.label_isnull = true;
 	if (scan->weight_col >= 0)
 	{
 		if (slot->tts_isnull[scan->weight_col])
 			return true;
 		row.weight = DatumGetFloat8(slot->tts_values[scan->weight_col]);
-		check_weight(scan->source->set, row.weight);
+		check_weight(scan->source, row.weight);
 		if (row.weight == 0)
 			return true;
 	}
@@ -148,32 +154,37 @@ shutdown_receiver(DestReceiver *self)
 static void
 write_statement(NwScanState *scan, int columns, int64 limit)
 {
-	const NwSet *set = scan->source->set;
+	const NwSource *source = scan->source;
 	StringInfoData sql;
 	int			n = 1;
 
 	scan->label_col = scan->id_col = scan->weight_col = -1;
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "SELECT %s", quote_identifier(set->embedding));
-	if (columns & NW_SCAN_LABEL)
+	appendStringInfo(&sql, "SELECT %s", quote_identifier(source->embedding));
+	scan->label_required = (columns & NW_SCAN_LABEL) != 0;
+	if ((columns & NW_SCAN_LABEL) || (columns & NW_SCAN_TRUTH && source->label))
 	{
-		appendStringInfo(&sql, ", %s", quote_identifier(set->label));
+		appendStringInfo(&sql, ", %s", quote_identifier(source->label));
 		scan->label_col = n++;
 	}
 	if (columns & NW_SCAN_ID)
 	{
 		appendStringInfo(&sql, ", %s",
-						 set->id ? quote_identifier(set->id) : "ctid");
+						 source->id ? quote_identifier(source->id) : "ctid");
 		scan->id_col = n++;
 	}
-	if ((columns & NW_SCAN_WEIGHT) && scan->source->weighted)
+	if ((columns & NW_SCAN_WEIGHT) && source->weight)
 	{
 		appendStringInfo(&sql, ", %s::pg_catalog.float8",
-						 quote_identifier(set->weight));
+						 quote_identifier(source->weight));
 		scan->weight_col = n++;
 	}
 	appendStringInfo(&sql, " FROM %s",
-					 quote_qualified_identifier(set->schema, set->relation));
+					 quote_qualified_identifier(source->schema,
+												source->relation));
+	if (source->distilled)
+		appendStringInfo(&sql, " WHERE set OPERATOR(pg_catalog.=) %s",
+						 quote_literal_cstr(source->set->name));
 	if (limit > 0)
 		appendStringInfo(&sql, " LIMIT " INT64_FORMAT, limit);
 	scan->sql = sql.data;
@@ -200,6 +211,40 @@ plan_is_steady(const PlannedStmt *plan)
 	return true;
 }
 
+/* The type of a column of a query's result, domains resolved. */
+static Oid
+result_type(const Query *query, int column)
+{
+	TargetEntry *entry = list_nth_node(TargetEntry, query->targetList, column);
+
+	return getBaseType(exprType((Node *) entry->expr));
+}
+
+/*
+ * Insist that the statement reads what was resolved.  The relation has been
+ * locked, but its schema may have been renamed, and the table of prototypes
+ * belongs to somebody who may have altered it.
+ */
+static void
+check_result(const NwScanState *state, const Query *query)
+{
+	const NwSource *source = state->source;
+	RangeTblEntry *rte = linitial_node(RangeTblEntry, query->rtable);
+
+	if (rte->relid != source->relid ||
+		nw_vector_type(result_type(query, 0)) != source->vector_type ||
+		(state->label_col >= 0 &&
+		 result_type(query, state->label_col) !=
+		 getBaseType(source->label_type)) ||
+		(state->id_col >= 0 &&
+		 result_type(query, state->id_col) != getBaseType(source->id_type)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("relation \"%s.%s\" of set \"%s\" has been replaced or altered",
+						source->schema, source->relation, source->set->name),
+				 errhint("Try again.")));
+}
+
 NwScan *
 nw_scan_plan(const NwSource *source, int columns, int64 limit)
 {
@@ -218,6 +263,7 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	if (list_length(rewritten) != 1)
 		elog(ERROR, "unexpected rewrite result");
 	query = linitial_node(Query, rewritten);
+	check_result(state, query);
 	has_policies = query->hasRowSecurity;
 	state->plan = pg_plan_query(query, state->sql, 0, NULL);
 
@@ -225,7 +271,9 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	state->plan->jitFlags = 0;
 
 	scan->relids = state->plan->relationOids;
-	scan->steady = !has_policies && plan_is_steady(state->plan);
+	scan->steady = !has_policies && plan_is_steady(state->plan) &&
+		(state->label_col < 0 || nw_textout_is_steady(source->label_type)) &&
+		(state->id_col < 0 || nw_textout_is_steady(source->id_type));
 	scan->state = state;
 	return scan;
 }

@@ -142,6 +142,120 @@ scalar_exp_split(const double *score, int n, double *bin,
 	}
 }
 
+/* Squared distances of many queries. */
+static void
+scalar_sqdist_block(const double *q, int nq, const float *x, int dim, int n,
+					double *out)
+{
+	for (int i = 0; i < nq; i++)
+		scalar_sqdist(q + (int64_t) i * dim, x, dim, n, out + (int64_t) i * n);
+}
+
+/* Squared distances of many queries to scaled rows. */
+static void
+scalar_sqdist_scaled_block(const double *q, int nq, const float *x,
+						   const double *scale, int dim, int n, double *out)
+{
+	for (int i = 0; i < nq; i++)
+		scalar_sqdist_scaled(q + (int64_t) i * dim, x, scale, dim, n,
+							 out + (int64_t) i * n);
+}
+
+/* Inner products of many queries. */
+static void
+scalar_dot_block(const double *q, int nq, const float *x, int dim, int n,
+				 double *out)
+{
+	for (int i = 0; i < nq; i++)
+		scalar_dot(q + (int64_t) i * dim, x, dim, n, out + (int64_t) i * n);
+}
+
+/* Add up exponentials, see simd_impl.h. */
+static double
+scalar_exp_sum(const double *score, int n, double factor, double shift)
+{
+	double		sum[8] = {0};
+
+	for (int i = 0; i < n; i++)
+	{
+		double		s = fma(factor, score[i], -shift);
+		double		rounded;
+		double		power;
+		double		f;
+		double		f2;
+		double		f4;
+		double		p;
+		uint64_t	rounded_bits;
+		uint64_t	bits;
+
+		/* written so that NaN counts as 0, as in SIMD code */
+		if (!(s >= NW_EXP_SUM_MIN))
+			continue;
+
+		rounded = fma(s, NW_LOG2E_HI, NW_EXP_ROUND);
+		power = rounded - NW_EXP_ROUND;
+		f = fma(s, NW_LOG2E_HI, -power);
+		f = fma(s, NW_LOG2E_LO, f);
+
+		f2 = f * f;
+		f4 = f2 * f2;
+		p = fma(f2, NW_EXP_P10, fma(f, NW_EXP_P9, NW_EXP_P8));
+		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P7, NW_EXP_P6),
+						   fma(f, NW_EXP_P5, NW_EXP_P4)));
+		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P3, NW_EXP_P2),
+						   fma(f, NW_EXP_P1, NW_EXP_P0)));
+		p = fma(f, p, 1.0);
+
+		/* times 2^power */
+		memcpy(&rounded_bits, &rounded, sizeof(rounded_bits));
+		memcpy(&bits, &p, sizeof(bits));
+		bits += rounded_bits << 52;
+		memcpy(&p, &bits, sizeof(p));
+		sum[i % 8] += p;
+	}
+
+	for (int half = 4; half > 0; half /= 2)
+	{
+		for (int i = 0; i < half; i++)
+			sum[i] += sum[i + half];
+	}
+	return sum[0];
+}
+
+/* Find the largest number. */
+static double
+scalar_max(const double *value, int n)
+{
+	double		result = -HUGE_VAL;
+
+	for (int i = 0; i < n; i++)
+		result = value[i] > result ? value[i] : result;
+
+	/* which of -0 and 0 came first does not matter */
+	return result + 0.0;
+}
+
+/* Add up terms by bin. */
+static void
+scalar_bin_sum(double top, int n, const double *bin,
+			   const uint64_t *hi, const uint64_t *lo,
+			   uint64_t *low, uint64_t *high)
+{
+	for (int k = 0; k < 3; k++)
+		low[k] = high[k] = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		double		gap = top - bin[i];
+		uint64_t	keep = -(uint64_t) (gap < 3);
+		int			k = (gap >= 1) + (gap >= 2);
+
+		/* which bin is as good as random, see nw_mass_scatter() */
+		low[k] += lo[i] & keep & UINT32_MAX;
+		high[k] += ((hi[i] << 32) | (lo[i] >> 32)) & keep;
+	}
+}
+
 /* Widen one half-precision number. */
 static inline float
 widen_half(uint16_t half)
@@ -188,6 +302,12 @@ const NwSimd nw_simd_scalar = {
 	.dot = scalar_dot,
 	.sqnorm = scalar_sqnorm,
 	.exp_split = scalar_exp_split,
+	.sqdist_block = scalar_sqdist_block,
+	.sqdist_scaled_block = scalar_sqdist_scaled_block,
+	.dot_block = scalar_dot_block,
+	.exp_sum = scalar_exp_sum,
+	.max = scalar_max,
+	.bin_sum = scalar_bin_sum,
 	.half_to_float = scalar_half_to_float
 };
 

@@ -375,6 +375,12 @@ const NwSimd nw_simd_avx2 = {
 	.dot = avx2_dot,
 	.sqnorm = avx2_sqnorm,
 	.exp_split = avx2_exp_split,
+	.sqdist_block = nw_avx2_sqdist_block,
+	.sqdist_scaled_block = nw_avx2_sqdist_scaled_block,
+	.dot_block = nw_avx2_dot_block,
+	.exp_sum = nw_avx2_exp_sum,
+	.max = nw_avx2_max,
+	.bin_sum = nw_avx2_bin_sum,
 	.half_to_float = avx2_half_to_float
 };
 

@@ -382,6 +382,12 @@ const NwSimd nw_simd_avx512 = {
 	.dot = avx512_dot,
 	.sqnorm = avx512_sqnorm,
 	.exp_split = avx512_exp_split,
+	.sqdist_block = nw_avx512_sqdist_block,
+	.sqdist_scaled_block = nw_avx512_sqdist_scaled_block,
+	.dot_block = nw_avx512_dot_block,
+	.exp_sum = nw_avx512_exp_sum,
+	.max = nw_avx512_max,
+	.bin_sum = nw_avx512_bin_sum,
 	.half_to_float = avx512_half_to_float
 };
 

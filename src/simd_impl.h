@@ -5,6 +5,8 @@
 #ifndef NW_SIMD_IMPL_H
 #define NW_SIMD_IMPL_H
 
+#include <stdint.h>
+
 /* The sums over dimensions; one loop serves all. */
 typedef enum SumKind
 {
@@ -13,6 +15,15 @@ typedef enum SumKind
 	SUM_DOT,
 	SUM_SQNORM
 } SumKind;
+
+/*
+ * Blocks of queries and rows: so many rows, so many dimensions of them at a
+ * time, are widened to double in a tile that stays in the nearest cache, and
+ * so many queries go over the tile before the next dimensions.
+ */
+#define NW_TILE_ROWS		8
+#define NW_TILE_DIM			256
+#define NW_TILE_QUERIES		32
 
 /*
  * How many bytes ahead of the sums rows are fetched.  The hardware's own
@@ -56,7 +67,49 @@ typedef enum SumKind
 #define NW_EXP_P9	0x1.e605f9ab2eb67p-28
 #define NW_EXP_P10	0x1.c0637aa9b448fp-32
 
+/*
+ * The constants of exp_sum, which has 2^f in common.  Adding NW_EXP_ROUND to
+ * a number of magnitude below 2^51 rounds it to an integer, which the low bits
+ * of the sum hold; arguments below NW_EXP_SUM_MIN count as 0, so that 2^n is
+ * never subnormal.
+ */
+#define NW_EXP_ROUND		0x1.8p52
+#define NW_EXP_SUM_MIN		(-700.0)
+
 #define NW_MANTISSA_MASK	UINT64_C(0x000fffffffffffff)
 #define NW_MANTISSA_ONE		UINT64_C(0x0010000000000000)
+
+#if defined(__x86_64__)
+
+/* The parts of an implementation that have a file of their own. */
+extern void nw_avx2_sqdist_block(const double *q, int nq, const float *x,
+								 int dim, int n, double *out);
+extern void nw_avx2_sqdist_scaled_block(const double *q, int nq,
+										const float *x, const double *scale,
+										int dim, int n, double *out);
+extern void nw_avx2_dot_block(const double *q, int nq, const float *x,
+							  int dim, int n, double *out);
+extern double nw_avx2_exp_sum(const double *score, int n, double factor,
+							  double shift);
+extern double nw_avx2_max(const double *value, int n);
+extern void nw_avx2_bin_sum(double top, int n, const double *bin,
+							const uint64_t *hi, const uint64_t *lo,
+							uint64_t *low, uint64_t *high);
+
+extern void nw_avx512_sqdist_block(const double *q, int nq, const float *x,
+								   int dim, int n, double *out);
+extern void nw_avx512_sqdist_scaled_block(const double *q, int nq,
+										  const float *x, const double *scale,
+										  int dim, int n, double *out);
+extern void nw_avx512_dot_block(const double *q, int nq, const float *x,
+								int dim, int n, double *out);
+extern double nw_avx512_exp_sum(const double *score, int n, double factor,
+								double shift);
+extern double nw_avx512_max(const double *value, int n);
+extern void nw_avx512_bin_sum(double top, int n, const double *bin,
+							  const uint64_t *hi, const uint64_t *lo,
+							  uint64_t *low, uint64_t *high);
+
+#endif							/* __x86_64__ */
 
 #endif							/* NW_SIMD_IMPL_H */

@@ -11,22 +11,25 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 #include "source.h"
 
-/* Find the relation of a set. */
+/*
+ * Find and lock the relation of a set.  The lock is held to the end of the
+ * transaction, so the name and the columns keep meaning what is found here.
+ */
 static Oid
 find_relation(const NwSet *set)
 {
-	Oid			schema = LookupExplicitNamespace(set->schema, true);
-	Oid			relid = InvalidOid;
+	RangeVar   *name = makeRangeVar(set->schema, set->relation, -1);
+	Oid			relid = RangeVarGetRelid(name, AccessShareLock, true);
 
-	if (OidIsValid(schema))
-		relid = get_relname_relid(set->relation, schema);
 	if (!OidIsValid(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -83,7 +86,9 @@ check_relation(const NwSet *set, Oid relid)
 				 errmsg("temporary relation \"%s\" cannot be a set",
 						set->relation),
 				 errhint("Other sessions could not see its rows; register an ordinary table.")));
-	if (set->id == NULL && kind != RELKIND_RELATION && kind != RELKIND_MATVIEW)
+	if (set->id == NULL &&
+		((kind != RELKIND_RELATION && kind != RELKIND_MATVIEW) ||
+		 find_inheritance_children(relid, NoLock) != NIL))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("set \"%s\" needs an id column", set->name),
@@ -106,19 +111,25 @@ check_weight_type(const NwSet *set, Oid type)
 				 errhint("Row weights are numbers, such as float8 or integer.")));
 }
 
-NwSource *
-nw_source_resolve(NwSet *set)
+/* Describe the rows of a relation that was registered. */
+static void
+resolve_relation(NwSource *source)
 {
-	NwSource   *source = palloc0(sizeof(NwSource));
+	NwSet	   *set = source->set;
+	Oid			relid = find_relation(set);
 	Oid			type;
 	int32		typmod;
 
-	source->set = set;
-	source->relid = find_relation(set);
-	check_relation(set, source->relid);
+	check_relation(set, relid);
+	source->relid = relid;
+	source->schema = set->schema;
+	source->relation = set->relation;
+	source->embedding = set->embedding;
+	source->label = set->label;
+	source->id = set->id;
+	source->weight = set->weight;
 
-	type = find_column(set, source->relid, set->embedding, "embedding",
-					   &typmod);
+	type = find_column(set, relid, set->embedding, "embedding", &typmod);
 	source->vector_type = nw_vector_type(getBaseTypeAndTypmod(type, &typmod));
 	if (source->vector_type == NW_NOT_A_VECTOR)
 		ereport(ERROR,
@@ -129,17 +140,59 @@ nw_source_resolve(NwSet *set)
 	source->dim = nw_vector_typmod_dim(typmod);
 
 	if (set->label)
-		source->label_type = find_column(set, source->relid, set->label,
-										 "label", NULL);
-	source->id_type = set->id ? find_column(set, source->relid, set->id, "id",
-											NULL) : TIDOID;
+		source->label_type = find_column(set, relid, set->label, "label",
+										 NULL);
+	source->id_type = set->id ? find_column(set, relid, set->id, "id", NULL) :
+		TIDOID;
 	if (set->weight)
-	{
-		check_weight_type(set, find_column(set, source->relid, set->weight,
-										   "weight", NULL));
-		source->weighted = true;
-	}
+		check_weight_type(set, find_column(set, relid, set->weight, "weight",
+										   NULL));
+}
+
+/* Describe the prototypes of a distilled set. */
+static void
+resolve_prototypes(NwSource *source, Oid extension)
+{
+	NwSet	   *set = source->set;
+
+	if (!nw_set_is_mine(extension, set))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for set \"%s\"", set->name),
+				 errdetail("Prototypes are copies of rows, readable by members of role \"%s\" only.",
+						   set->owner)));
+	source->distilled = true;
+	source->relid = get_relname_relid("nw_prototype", extension);
+	source->schema = get_namespace_name(extension);
+	source->relation = "nw_prototype";
+	source->embedding = "embedding";
+	source->label = "label";
+	source->id = "source_id";
+	source->weight = "weight";
+	source->vector_type = NW_VECTOR;
+	source->dim = set->dim;
+	source->label_type = TEXTOID;
+	source->id_type = TEXTOID;
+}
+
+NwSource *
+nw_source_resolve(Oid extension, NwSet *set)
+{
+	NwSource   *source = palloc0(sizeof(NwSource));
+
+	source->set = set;
+	if (nw_set_is_distilled(set))
+		resolve_prototypes(source, extension);
+	else
+		resolve_relation(source);
 	return source;
+}
+
+bool
+nw_source_same_origin(const NwSource *a, const NwSource *b)
+{
+	return strcmp(a->set->schema, b->set->schema) == 0 &&
+		strcmp(a->set->relation, b->set->relation) == 0;
 }
 
 void

@@ -16,24 +16,36 @@
 typedef struct NwSource
 {
 	NwSet	   *set;
+	bool		distilled;		/* its rows are prototypes */
+
+	/* where the rows are, by name */
+	const char *schema;
+	const char *relation;
+	const char *embedding;
+	const char *label;
+	const char *id;
+	const char *weight;
+
+	/* and what the catalogs say of them */
 	Oid			relid;
 	NwVectorType vector_type;
 	int			dim;			/* declared dimensions, or 0 */
 	Oid			label_type;		/* InvalidOid for a query-only set */
 	Oid			id_type;		/* TIDOID where ctid stands in */
-	bool		weighted;
 } NwSource;
 
 /* Columns a scan is to return beside the embedding. */
 #define NW_SCAN_LABEL	0x01	/* skip rows without one */
 #define NW_SCAN_ID		0x02
 #define NW_SCAN_WEIGHT	0x04	/* skip rows of weight 0 */
+#define NW_SCAN_TRUTH	0x08	/* the label, where there is one */
 
 /* One row of a scan; it lives until the callback returns. */
 typedef struct NwRow
 {
 	NwVectorData vector;
 	Datum		label;
+	bool		label_isnull;
 	Datum		id;
 	bool		id_isnull;
 	double		weight;			/* 1 where not asked for */
@@ -46,15 +58,19 @@ typedef struct NwScan
 {
 	List	   *relids;			/* every relation it reads */
 	bool		steady;			/* depends on nothing but these relations'
-								 * rows: no view, policy or foreign table */
+								 * rows: no view, policy or foreign table, no
+								 * text that a setting can change */
 	struct NwScanState *state;
 } NwScan;
 
 /*
- * Check a set's relation and columns; open nothing.  The error names the set
- * and what is missing.
+ * Lock a set's relation and check its columns.  The error names the set and
+ * what is missing.  extension is the extension's schema.
  */
-extern NwSource *nw_source_resolve(NwSet *set);
+extern NwSource *nw_source_resolve(Oid extension, NwSet *set);
+
+/* True where the rows of both come from one relation in the end. */
+extern bool nw_source_same_origin(const NwSource *a, const NwSource *b);
 
 /* Insist that a set has labels, so that it can support predictions. */
 extern void nw_source_check_labelled(const NwSource *source);

@@ -11,8 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "cache.h"
 #include "support.h"
 
 #define CHUNK_BYTES	(4 * 1024 * 1024)
@@ -29,7 +31,7 @@ nw_support_create(MemoryContext parent, const NwSource *source, int columns,
 	support->mcxt = mcxt;
 	support->kernel = source->set->kernel;
 	support->tau = source->set->tau;
-	support->has_weights = source->weighted;
+	support->has_weights = source->weight != NULL;
 	support->has_ids = (columns & NW_SCAN_ID) != 0;
 	support->labels = labels;
 	if (support->has_ids)
@@ -157,6 +159,212 @@ nw_support_append(NwSupport *support, const NwRow *row, int class)
 		chunk->id[i] = copy_id(support, row);
 	chunk->n++;
 	support->n++;
+}
+
+/* What a scan that fills a support passes on. */
+typedef struct Reading
+{
+	const NwSource *source;
+	NwSupport  *support;		/* NULL once it has grown too big */
+	Size		bound;
+} Reading;
+
+/* Append one row of a scan. */
+static void
+read_row(const NwRow *row, void *arg)
+{
+	Reading    *reading = arg;
+	NwSupport  *support = reading->support;
+
+	if (support == NULL)
+		return;
+	if (support->dim != 0 && support->dim != row->vector.dim)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("set \"%s\" has rows of %d and of %d dimensions",
+						reading->source->set->name, support->dim,
+						row->vector.dim)));
+	nw_support_append(support, row, nw_labels_add(support->labels,
+												  row->label));
+	if (support->n % NW_BLOCK_ROWS == 0 &&
+		nw_support_memory(support) > reading->bound)
+	{
+		nw_support_free(support);
+		reading->support = NULL;
+	}
+}
+
+NwSupport *
+nw_support_read(const NwSource *source, int columns, Size bound)
+{
+	NwLabels   *labels = nw_labels_create(CurrentMemoryContext,
+										  source->label_type);
+	Reading		reading = {source, NULL, bound};
+
+	reading.support = nw_support_create(CurrentMemoryContext, source, columns,
+										labels);
+	nw_scan_run(nw_scan_plan(source, columns, 0), read_row, &reading);
+	return reading.support;
+}
+
+void
+nw_support_report_too_big(const NwSource *source)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("set \"%s\" does not fit in nwhead.statement_cache",
+					source->set->name),
+			 errhint("Raise nwhead.statement_cache, or distill the set first.")));
+}
+
+void
+nw_support_check_rows(const NwSupport *support, const NwSource *source)
+{
+	if (support->n == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("set \"%s\" has no support", source->set->name),
+				 errdetail("No row with an embedding and a label is visible.")));
+}
+
+/* Compare two rows of one class by vector, then id, for qsort_arg. */
+static int
+compare_rows(const void *a, const void *b, void *arg)
+{
+	const NwSupport *support = arg;
+	int			i;
+	int			j;
+	const NwChunk *chunk_i = nw_support_locate(support, *(const int64 *) a, &i);
+	const NwChunk *chunk_j = nw_support_locate(support, *(const int64 *) b, &j);
+	int			cmp;
+
+	CHECK_FOR_INTERRUPTS();
+	cmp = memcmp(chunk_i->x + (Size) i * support->dim,
+				 chunk_j->x + (Size) j * support->dim,
+				 sizeof(float) * support->dim);
+	if (cmp == 0 && chunk_i->log_weight)
+		cmp = (chunk_i->log_weight[i] > chunk_j->log_weight[j]) -
+			(chunk_i->log_weight[i] < chunk_j->log_weight[j]);
+	if (cmp == 0 && chunk_i->id && chunk_i->id[i] && chunk_j->id[j])
+		cmp = strcmp(chunk_i->id[i], chunk_j->id[j]);
+	return cmp;
+}
+
+/* Copy a row from one place to another. */
+static void
+copy_row(const NwSupport *support, const NwChunk *to, int i,
+		 const NwChunk *from, int j)
+{
+	memcpy(to->x + (Size) i * support->dim, from->x + (Size) j * support->dim,
+		   sizeof(float) * support->dim);
+	to->class[i] = from->class[j];
+	if (to->inverse_norm)
+		to->inverse_norm[i] = from->inverse_norm[j];
+	if (to->log_weight)
+		to->log_weight[i] = from->log_weight[j];
+	if (to->id)
+		to->id[i] = from->id[j];
+}
+
+/*
+ * Move the rows so that row i is what row order[i] was.  Follows the cycles of
+ * the permutation with one row of spare memory; order is used up.
+ */
+static void
+permute_rows(NwSupport *support, int64 *order)
+{
+	double		inverse_norm;
+	double		log_weight;
+	const char *id;
+	int32		class;
+	NwChunk		spare = {.class = &class};
+
+	if (support->n == 0)
+		return;
+	spare.x = palloc(sizeof(float) * support->dim);
+	spare.inverse_norm = support->chunk[0].inverse_norm ? &inverse_norm : NULL;
+	spare.log_weight = support->chunk[0].log_weight ? &log_weight : NULL;
+	spare.id = support->chunk[0].id ? &id : NULL;
+
+	for (int64 start = 0; start < support->n; start++)
+	{
+		const NwChunk *to;
+		int64		row = start;
+		int			i;
+
+		if (start % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (order[start] == start)
+			continue;
+		to = nw_support_locate(support, start, &i);
+		copy_row(support, &spare, 0, to, i);
+		for (;;)
+		{
+			int64		next = order[row];
+			int			j;
+			const NwChunk *from;
+
+			order[row] = row;
+			if (next == start)
+				break;
+			from = nw_support_locate(support, next, &j);
+			copy_row(support, to, i, from, j);
+			row = next;
+			to = from;
+			i = j;
+		}
+		copy_row(support, to, i, &spare, 0);
+	}
+	pfree(spare.x);
+}
+
+void
+nw_support_sort(NwSupport *support, bool canonical)
+{
+	NwLabels   *labels = support->labels;
+	const int  *order = nw_labels_order(labels);
+	int64	   *start;
+	int64	   *next;
+	int64	   *rows;
+	int64		sum = 0;
+	int64		row = 0;
+
+	/* count the rows of each class */
+	start = MemoryContextAllocZero(support->mcxt,
+								   (labels->n + 1) * sizeof(int64));
+	next = palloc0((labels->n + 1) * sizeof(int64));
+	for (int c = 0; c < support->nchunks; c++)
+	{
+		for (int i = 0; i < support->chunk[c].n; i++)
+			next[support->chunk[c].class[i]]++;
+	}
+	for (int i = 0; i < labels->n; i++)
+	{
+		int64		count = next[order[i]];
+
+		start[i] = sum;
+		next[order[i]] = sum;
+		sum += count;
+	}
+	start[labels->n] = sum;
+
+	/* say which row goes where */
+	rows = palloc_extended(Max(support->n, 1) * sizeof(int64), MCXT_ALLOC_HUGE);
+	for (int c = 0; c < support->nchunks; c++)
+	{
+		for (int i = 0; i < support->chunk[c].n; i++)
+			rows[next[support->chunk[c].class[i]]++] = row++;
+	}
+	if (canonical)
+	{
+		for (int i = 0; i < labels->n; i++)
+			qsort_arg(rows + start[i], start[i + 1] - start[i], sizeof(int64),
+					  compare_rows, support);
+	}
+	permute_rows(support, rows);
+	support->class_start = start;
+	pfree(rows);
+	pfree(next);
 }
 
 Size

@@ -32,13 +32,17 @@ typedef struct NwSupport
 	int			dim;			/* 0 until the first row */
 	bool		has_ids;
 	bool		has_weights;
+	bool		shared;			/* outlives the statement: see prototypes.c */
 	int64		n;
 	NwLabels   *labels;
 	NwTextOut	id_out;
 	NwChunk    *chunk;			/* [nchunks] */
 	int			nchunks;
 	int			allocated;
-	int			chunk_rows;
+	int			chunk_rows;		/* of the last chunk; the first has
+								 * NW_BLOCK_ROWS */
+	int64	   *class_start;	/* [labels->n + 1] once sorted: where the rows
+								 * of the i-th class in byte order begin */
 	char	   *id_space;		/* where the next id goes, and how much room */
 	Size		id_room;
 	Size		bytes;			/* of arrays and ids */
@@ -54,6 +58,48 @@ extern NwSupport *nw_support_create(MemoryContext parent,
 
 /* Append a row whose dimensions have been checked. */
 extern void nw_support_append(NwSupport *support, const NwRow *row, int class);
+
+/* Read all labelled rows of a set; NULL where they take more than bound. */
+extern NwSupport *nw_support_read(const NwSource *source, int columns,
+								  Size bound);
+
+/* Complain about a set that has to fit in memory and does not. */
+extern void nw_support_report_too_big(const NwSource *source);
+
+/* Insist that a set has at least one labelled row. */
+extern void nw_support_check_rows(const NwSupport *support,
+								  const NwSource *source);
+
+/*
+ * Put the rows in byte order of their labels; canonical also orders the rows
+ * of a class by their vectors and ids, so that nothing is left of the order
+ * in which they were read.
+ */
+extern void nw_support_sort(NwSupport *support, bool canonical);
+
+/* Find a row: its chunk and its place there. */
+static inline const NwChunk *
+nw_support_locate(const NwSupport *support, int64 row, int *place)
+{
+	if (row < NW_BLOCK_ROWS)
+	{
+		*place = (int) row;
+		return &support->chunk[0];
+	}
+	row -= NW_BLOCK_ROWS;
+	*place = (int) (row % support->chunk_rows);
+	return &support->chunk[1 + row / support->chunk_rows];
+}
+
+/* The vector of a row. */
+static inline const float *
+nw_support_vector(const NwSupport *support, int64 row)
+{
+	int			place;
+	const NwChunk *chunk = nw_support_locate(support, row, &place);
+
+	return chunk->x + (Size) place * support->dim;
+}
 
 /* Bytes allocated in all. */
 extern Size nw_support_memory(const NwSupport *support);

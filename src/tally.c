@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "cache.h"
+#include "prototypes.h"
 #include "simd.h"
 #include "tally.h"
 
@@ -83,6 +84,15 @@ ensure_masses(Sweep *sweep)
 
 	if (tally->labels->n <= old && tally->mass)
 		return;
+	if (sweep->call->by_truth)
+	{
+		int			allocated = old;
+
+		tally->removable = grow(sweep->mcxt, tally->removable, &allocated,
+								tally->labels->n, sizeof(NwRemovable));
+		for (int i = old; i < allocated; i++)
+			nw_removable_clear(&tally->removable[i]);
+	}
 	tally->mass = grow(sweep->mcxt, tally->mass, &tally->allocated,
 					   tally->labels->n, sizeof(NwMass));
 	for (int i = old; i < tally->allocated; i++)
@@ -148,6 +158,15 @@ filter_block(Sweep *sweep)
 	block->n = kept;
 }
 
+/* Say whether a support belongs to the list of other classes. */
+static bool
+is_other(const Sweep *sweep, int class)
+{
+	return sweep->call->by_truth &&
+		nw_bytes_compare(sweep->tally->labels->text[class],
+						 sweep->call->truth) != 0;
+}
+
 /* Add a filtered block to the answer, and make the block empty. */
 static void
 finish_block(Sweep *sweep)
@@ -161,7 +180,14 @@ finish_block(Sweep *sweep)
 	filter_block(sweep);
 	ensure_masses(sweep);
 	nw_simd->exp_split(block->score, block->n, bin, hi, lo);
-	nw_mass_scatter(tally->mass, block->class, block->n, bin, hi, lo);
+	if (tally->removable)
+	{
+		for (int i = 0; i < block->n; i++)
+			nw_removable_add_run(&tally->removable[block->class[i]], 1,
+								 bin + i, hi + i, lo + i);
+	}
+	else
+		nw_mass_scatter(tally->mass, block->class, block->n, bin, hi, lo);
 	if (sweep->call->top > 0)
 	{
 		for (int i = 0; i < block->n; i++)
@@ -173,7 +199,8 @@ finish_block(Sweep *sweep)
 				.id = block->id[i]
 			};
 
-			nw_top_offer(&tally->top, &item);
+			nw_top_offer(is_other(sweep, block->class[i]) ? &tally->others :
+						 &tally->top, &item);
 		}
 	}
 	block->n = 0;
@@ -309,7 +336,7 @@ sweep_scan(Sweep *sweep, const NwSource *source, const NwCacheKey *key,
 	NwScan	   *scan = nw_scan_plan(source, columns, 0);
 	bool		keep = nw_cache_may_keep(key, scan);
 
-	sweep->weighted = source->weighted;
+	sweep->weighted = source->weight != NULL;
 	if (sweep->want_ids)
 	{
 		nw_textout_init(&sweep->id_out, source->id_type, sweep->mcxt);
@@ -336,6 +363,7 @@ start_answer(Sweep *sweep, NwKernel kernel, double tau, NwLabels *labels)
 	nw_query_init(&tally->query, kernel, tau, query->x, query->dim,
 				  palloc(query->dim * sizeof(double)));
 	nw_top_init(&tally->top, sweep->call->top, labels, sweep->mcxt);
+	nw_top_init(&tally->others, sweep->call->top, labels, sweep->mcxt);
 }
 
 /* Insist that every class asked for has support. */
@@ -358,18 +386,16 @@ check_classes(const Sweep *sweep)
 	}
 }
 
-/* Put the classes in order and add them up. */
-static void
-finish_answer(Sweep *sweep)
+bool
+nw_tally_close(NwTally *tally, MemoryContext mcxt)
 {
-	NwTally    *tally = sweep->tally;
 	NwLabels   *labels = tally->labels;
 	const int  *order = nw_labels_order(labels);
 
-	check_classes(sweep);
-	tally->class = MemoryContextAllocHuge(sweep->mcxt, Max(labels->n, 1) *
+	tally->nclasses = 0;
+	tally->class = MemoryContextAllocHuge(mcxt, Max(labels->n, 1) *
 										  sizeof(int));
-	tally->value = MemoryContextAllocHuge(sweep->mcxt, Max(labels->n, 1) *
+	tally->value = MemoryContextAllocHuge(mcxt, Max(labels->n, 1) *
 										  sizeof(NwScaled));
 	for (int i = 0; i < labels->n; i++)
 	{
@@ -382,14 +408,32 @@ finish_answer(Sweep *sweep)
 		}
 	}
 	if (tally->nclasses == 0)
+		return false;
+	tally->total = nw_scaled_sum(tally->value, tally->nclasses);
+	return true;
+}
+
+/* Complete the answer, or say that there is none. */
+static void
+finish_answer(Sweep *sweep)
+{
+	NwTally    *tally = sweep->tally;
+
+	if (tally->removable)
+	{
+		for (int i = 0; i < tally->labels->n; i++)
+			nw_removable_mass(&tally->removable[i], &tally->mass[i]);
+	}
+	check_classes(sweep);
+	if (!nw_tally_close(tally, sweep->mcxt))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("set \"%s\" has no support", sweep->call->support),
 				 sweep->call->filter.exclude ?
 				 errdetail("No row with an embedding and a label is left.") :
 				 errdetail("No row with an embedding and a label is visible.")));
-	tally->total = nw_scaled_sum(tally->value, tally->nclasses);
 	nw_top_sort(&tally->top);
+	nw_top_sort(&tally->others);
 }
 
 NwTally *
@@ -417,8 +461,21 @@ nw_tally(const NwCall *call)
 	else
 	{
 		NwSet	   *set = nw_set_get(call->schema, call->support);
-		NwSource   *source = nw_source_resolve(set);
+		NwSource   *source = nw_source_resolve(call->schema, set);
 
+		support = nw_prototypes_find(call->schema, source);
+		if (support)
+		{
+			NwScan		none = {.steady = true};
+
+			start_answer(&sweep, support->kernel, support->tau,
+						 support->labels);
+			sweep_packed(&sweep, support);
+			if (nw_cache_may_keep(&key, &none))
+				nw_cache_keep(&key, &none, support, false);
+			finish_answer(&sweep);
+			return sweep.tally;
+		}
 		nw_source_check_labelled(source);
 		start_answer(&sweep, set->kernel, set->tau,
 					 nw_labels_create(sweep.mcxt, source->label_type));
@@ -440,6 +497,17 @@ double
 nw_tally_probability(const NwTally *tally, int i)
 {
 	return nw_scaled_ratio(tally->value[i], tally->total);
+}
+
+int
+nw_tally_position(const NwTally *tally, int class)
+{
+	for (int i = 0; class >= 0 && i < tally->nclasses; i++)
+	{
+		if (tally->class[i] == class)
+			return i;
+	}
+	return -1;
 }
 
 int

@@ -9,6 +9,7 @@
 
 #include "fmgr.h"
 
+#include "influence.h"
 #include "kernel.h"
 #include "labels.h"
 #include "mass.h"
@@ -32,6 +33,8 @@ typedef struct NwCall
 	NwVectorData query;
 	NwFilter	filter;
 	int			top;			/* how many heaviest supports to name */
+	bool		by_truth;		/* as many of class truth and of all others */
+	NwBytes		truth;
 	bool		once;			/* the query does not change from row to row */
 	MemoryContext caller;		/* lives as long as the calling expression */
 } NwCall;
@@ -42,13 +45,25 @@ typedef struct NwTally
 	NwQuery		query;
 	NwLabels   *labels;
 	NwMass	   *mass;			/* [labels->n] */
+	NwRemovable *removable;		/* [labels->n], only where by_truth */
 	int			allocated;
 	int			nclasses;		/* classes with mass */
 	int		   *class;			/* [nclasses] in byte order of their labels */
 	NwScaled   *value;			/* [nclasses] their masses */
 	NwScaled	total;
-	NwTop		top;			/* sorted, heaviest first */
+	NwTop		top;			/* sorted, heaviest first; of class truth only
+								 * where by_truth */
+	NwTop		others;			/* of the other classes, where by_truth */
 } NwTally;
+
+/*
+ * Put the classes that have mass in byte order and add them up; false where
+ * there are none.  labels and mass are given, the rest is allocated in mcxt.
+ */
+extern bool nw_tally_close(NwTally *tally, MemoryContext mcxt);
+
+/* The position in byte order of a class that has mass, or -1. */
+extern int	nw_tally_position(const NwTally *tally, int class);
 
 /* Compare a query with a set.  Never returns an empty answer. */
 extern NwTally *nw_tally(const NwCall *call);

@@ -8,6 +8,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "compat.h"
 #include "textout.h"
 
 void
@@ -71,6 +72,30 @@ nw_textout_image(const NwTextOut *out, Datum *value)
 		result.len = out->typlen > 0 ? out->typlen : (int) strlen(result.data);
 	}
 	return result;
+}
+
+bool
+nw_textout_is_steady(Oid type)
+{
+	switch (getBaseType(type))
+	{
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+		case NAMEOID:
+		case CHAROID:
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+		case OIDOID:
+		case TIDOID:
+		case UUIDOID:
+			return true;
+		default:
+			return type_is_enum(getBaseType(type));
+	}
 }
 
 int

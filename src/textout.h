@@ -41,6 +41,12 @@ extern NwBytes nw_textout(NwTextOut *out, Datum value);
  */
 extern NwBytes nw_textout_image(const NwTextOut *out, Datum *value);
 
+/*
+ * True where no setting changes the output text of a type's values (as
+ * DateStyle, TimeZone or extra_float_digits do for some).
+ */
+extern bool nw_textout_is_steady(Oid type);
+
 /* Compare bytewise; a prefix sorts first. */
 extern int	nw_bytes_compare(NwBytes a, NwBytes b);
 

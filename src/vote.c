@@ -19,6 +19,7 @@
 #include "utils/numeric.h"
 
 #include "args.h"
+#include "compat.h"
 #include "labels.h"
 #include "mass.h"
 #include "registry.h"

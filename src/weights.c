@@ -21,7 +21,7 @@ nw_weights(FunctionCallInfo fcinfo, NwQueryForm form)
 	NwTally    *tally;
 	int			top = nw_top_argument(fcinfo, 2);
 
-	InitMaterializedSRF(fcinfo, 0);
+	nw_begin_rows(fcinfo);
 	if (!nw_call_init(&call, fcinfo, form, 1))
 		return (Datum) 0;
 	call.top = top;

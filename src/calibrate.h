@@ -1,0 +1,63 @@
+/*
+ * calibrate.h
+ *		Find the temperature at which confidence can be trusted most.
+ */
+#ifndef NW_CALIBRATE_H
+#define NW_CALIBRATE_H
+
+#include "postgres.h"
+
+#include "batch.h"
+#include "sweep.h"
+
+/* Bins of the calibration error that the functions here report. */
+#define NW_CALIBRATION_BINS	15
+
+/*
+ * Whatever can be asked how good its predictions are at given temperatures.
+ * pass() goes over all queries once and calls nw_tuning_answer for each.
+ */
+typedef struct NwTuning
+{
+	void		(*pass) (struct NwTuning *tuning);
+	void	   *arg;
+	MemoryContext mcxt;			/* for what outlives a pass */
+
+	/* the pass under way */
+	NwSweep    *sweep;			/* NULL where only spreads are collected */
+	double	   *spread;			/* [nspread], (largest - median) score */
+	int			nspread;
+	int			spread_allocated;
+} NwTuning;
+
+/* What a search found. */
+typedef struct NwTuned
+{
+	double		tau;
+	double		nll;
+	double		ece;
+	double		nll_before;		/* at the temperature given */
+	double		ece_before;
+	int64		n;
+} NwTuned;
+
+/* Make an empty sweep over given temperatures. */
+extern NwSweep *nw_sweep_create(const double *tau, int n);
+
+/* Fill a list with values from low to high, evenly spaced. */
+extern void nw_fill_evenly(double *tau, int n, double low, double high);
+
+/* Take in one answer of a batch that keeps measures. */
+extern void nw_tuning_answer(NwTuning *tuning, const NwBatch *batch,
+							 const NwAnswer *answer);
+
+/*
+ * Find the temperature of the least loss, never worse than before.  With low
+ * and high (0 where not given) among steps values evenly spaced between them;
+ * else over a geometric grid that the distances suggest, extended while the
+ * best lies at an edge, then refined.
+ */
+extern NwTuned nw_tune(NwTuning *tuning, double before, double low,
+					   double high, int steps);
+
+#endif							/* NW_CALIBRATE_H */

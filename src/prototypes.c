@@ -1,0 +1,143 @@
+/*
+ * prototypes.c
+ *		Store the prototypes of distilled sets, and keep them in memory from
+ *		one statement to the next.
+ *
+ * The cache is keyed by name and version of a set.  Whatever changes a set
+ * gives it a version that was never used before, and prototypes of a version
+ * never change, so nothing has to be invalidated: a snapshot that sees
+ * another version finds another entry, older snapshots included.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "lib/ilist.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "cache.h"
+#include "prototypes.h"
+
+#define PROTOTYPE_TABLE "nw_prototype"
+
+typedef struct Entry
+{
+	dlist_node	node;
+	Oid			schema;
+	char	   *name;
+	int64		version;
+	NwSupport  *support;		/* its context holds the entry too */
+	Size		bytes;
+} Entry;
+
+/* Most recently used first. */
+static dlist_head entries = DLIST_STATIC_INIT(entries);
+
+/* Drop what was used longest ago until so many more bytes fit. */
+static void
+make_room(Size bytes)
+{
+	Size		used = bytes;
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		used += entry->bytes;
+		if (used > nw_cache_bound())
+		{
+			nw_cache_forget(entry->support);
+			dlist_delete(&entry->node);
+			MemoryContextDelete(entry->support->mcxt);
+		}
+	}
+}
+
+/* Keep a support for later statements. */
+static void
+keep(Oid schema, const NwSource *source, NwSupport *support)
+{
+	Entry	   *entry = MemoryContextAllocZero(support->mcxt, sizeof(Entry));
+
+	entry->schema = schema;
+	entry->name = MemoryContextStrdup(support->mcxt, source->set->name);
+	entry->version = source->set->version;
+	entry->support = support;
+	entry->bytes = nw_support_memory(support);
+	support->shared = true;
+	make_room(entry->bytes);
+	nw_support_move(support, TopMemoryContext);
+	dlist_push_head(&entries, &entry->node);
+}
+
+NwSupport *
+nw_prototypes_find(Oid schema, const NwSource *source)
+{
+	dlist_iter	iter;
+	NwSupport  *support;
+
+	if (!source->distilled)
+		return NULL;
+	dlist_foreach(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		if (entry->version == source->set->version &&
+			entry->schema == schema &&
+			strcmp(entry->name, source->set->name) == 0)
+		{
+			dlist_move_head(&entries, &entry->node);
+			return entry->support;
+		}
+	}
+
+	support = nw_support_read(source,
+							  NW_SCAN_LABEL | NW_SCAN_ID | NW_SCAN_WEIGHT,
+							  nw_cache_bound());
+	if (support == NULL)
+		return NULL;			/* as any other set that is too large */
+	nw_support_check_rows(support, source);
+	keep(schema, source, support);
+	return support;
+}
+
+void
+nw_prototypes_insert(Oid schema, const char *set, const NwPrototype *prototype)
+{
+	Oid			types[] = {
+		TEXTOID, TEXTOID, INT4OID, nw_vector_oid(), INT8OID, TEXTOID, FLOAT8OID
+	};
+	Datum		values[] = {
+		CStringGetTextDatum(set),
+		PointerGetDatum(cstring_to_text_with_len(prototype->label.data,
+												 prototype->label.len)),
+		Int32GetDatum(prototype->ordinal),
+		nw_vector_make(prototype->x, prototype->dim),
+		Int64GetDatum(prototype->members),
+		prototype->source_id ? CStringGetTextDatum(prototype->source_id) :
+		(Datum) 0,
+		Float8GetDatum(prototype->weight)
+	};
+	char		nulls[] = "       ";
+
+	if (prototype->source_id == NULL)
+		nulls[5] = 'n';
+	(void) nw_write_as_owner(schema, PROTOTYPE_TABLE,
+							 "INSERT INTO %1$s (set, label, ordinal, embedding,"
+							 " members, source_id, weight)"
+							 " VALUES ($1, $2, $3, $4, $5, $6, $7)",
+							 lengthof(types), types, values, nulls);
+}
+
+void
+nw_prototypes_delete(Oid schema, const char *set)
+{
+	Oid			types[] = {TEXTOID};
+	Datum		values[] = {CStringGetTextDatum(set)};
+
+	(void) nw_write_as_owner(schema, PROTOTYPE_TABLE,
+							 "DELETE FROM %1$s"
+							 " WHERE set OPERATOR(pg_catalog.=) $1",
+							 1, types, values, NULL);
+}

@@ -1,0 +1,62 @@
+/*
+ * sweep.h
+ *		How good predictions are at many temperatures at once.
+ *
+ * Pure C: no PostgreSQL, no allocation, no errors.
+ */
+#ifndef NW_SWEEP_H
+#define NW_SWEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "metrics.h"
+
+/* A score that no query can have: such a row is left out. */
+#define NW_SCORE_NONE	(-1e290)
+
+/* Predictions at one temperature, added up. */
+typedef struct NwSweepPoint
+{
+	double		tau;
+	double		loss;			/* sum over queries whose class has support */
+	int64_t		wrong;
+	NwBins	   *bins;			/* NULL where calibration is not asked for */
+} NwSweepPoint;
+
+typedef struct NwSweep
+{
+	int			n;
+	NwSweepPoint *point;		/* [n] */
+	int64_t		queries;
+	int64_t		unseen;			/* queries whose class has no support */
+} NwSweep;
+
+/*
+ * Add one query at all temperatures.
+ *
+ * score [rows] are its scores at temperature 1, NW_SCORE_NONE where a row is
+ * left out, rows sorted by class; log_weight [rows] may be NULL.
+ * class_start [nclasses + 1] says where the rows of a class begin; truth is
+ * the query's class, or -1 where it has no support.  scratch is [rows], work
+ * [2 * nclasses].
+ */
+extern void nw_sweep_add(NwSweep *sweep, const double *score,
+						 const double *log_weight, const int64_t *class_start,
+						 int nclasses, int truth, double *scratch,
+						 double *work);
+
+/* Mean loss at a point, over the queries whose class has support. */
+extern double nw_sweep_nll(const NwSweep *sweep, int i);
+
+/* The point of the smallest mean loss; the first of equals. */
+extern int	nw_sweep_best(const NwSweep *sweep);
+
+/*
+ * Where a parabola through three points of the loss, over the logarithm of
+ * tau, has its minimum; the middle tau where it has none between the outer
+ * two.
+ */
+extern double nw_sweep_vertex(const double *tau, const double *nll);
+
+#endif							/* NW_SWEEP_H */
