@@ -45,7 +45,8 @@ CREATE TABLE @extschema@.nw_registry (
 	k int4,
 	seed int8,
 	dim int4,
-	version int8 NOT NULL
+	version int8 NOT NULL,
+	centroids boolean NOT NULL
 );
 
 ALTER TABLE @extschema@.nw_registry OWNER TO @extowner@;

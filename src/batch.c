@@ -490,14 +490,9 @@ gather_row(const NwRow *row, void *arg)
 	gathered->log_weight[i] = log(row->weight);
 	gathered->id[i] = NULL;
 	if ((batch->leave_one_out || batch->top > 0) && !row->id_isnull)
-	{
-		NwBytes		text = nw_textout(&gathered->id_out, row->id);
-		char	   *copy = MemoryContextAlloc(gathered->id_mcxt, text.len + 1);
-
-		memcpy(copy, text.data, text.len);
-		copy[text.len] = '\0';
-		gathered->id[i] = copy;
-	}
+		gathered->id[i] = nw_bytes_copy(gathered->id_mcxt,
+										nw_textout(&gathered->id_out,
+												   row->id));
 	if (gathered->n == NW_BLOCK_ROWS)
 		flush_gathered(batch);
 }
@@ -550,7 +545,8 @@ flush_queries(NwBatch *batch)
 		if (answer->labelled)
 			answer->truth_class = nw_labels_find_text(state->labels,
 													  answer->truth);
-		if (!nw_tally_close(&answer->tally, state->block_mcxt))
+		if (!nw_tally_close(&answer->tally, state->block_mcxt) &&
+			answer->own_row < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("set \"%s\" has no support",
@@ -568,17 +564,6 @@ flush_queries(NwBatch *batch)
 	state->query_ids = NULL;
 }
 
-/* Copy bytes into the block's memory, terminated. */
-static NwBytes
-copy_bytes(BatchState *state, NwBytes bytes)
-{
-	char	   *copy = MemoryContextAlloc(state->block_mcxt, bytes.len + 1);
-
-	memcpy(copy, bytes.data, bytes.len);
-	copy[bytes.len] = '\0';
-	return (NwBytes) {copy, bytes.len};
-}
-
 void
 nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 {
@@ -586,12 +571,12 @@ nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 	NwAnswer   *answer = next_answer(batch, vector.x, vector.dim);
 
 	if (id)
-		answer->query_id = copy_bytes(state,
-									  (NwBytes) {id, strlen(id)}).data;
+		answer->query_id = MemoryContextStrdup(state->block_mcxt, id);
 	if (truth.data)
 	{
 		answer->labelled = true;
-		answer->truth = copy_bytes(state, truth);
+		answer->truth.data = nw_bytes_copy(state->block_mcxt, truth);
+		answer->truth.len = truth.len;
 		answer->truth_class = nw_labels_find_text(state->labels,
 												  answer->truth);
 	}

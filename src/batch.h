@@ -18,7 +18,7 @@ typedef struct NwAnswer
 	bool		labelled;
 	NwBytes		truth;			/* the query's label, where labelled */
 	int			truth_class;	/* among the support's labels, or -1 */
-	NwTally		tally;
+	NwTally		tally;			/* of no class where own_row was all there is */
 	const double *measure;		/* [support->n] in the support's order */
 	int64		own_row;		/* row of the support that the query is, or -1 */
 } NwAnswer;
@@ -37,7 +37,6 @@ typedef struct NwBatch
 	double		tau;			/* 0 for the set's own */
 	NwAnswerCallback callback;
 	void	   *arg;
-	struct NwTuning *tuning;	/* for callbacks that search a temperature */
 
 	/* what the engine keeps */
 	NwSupport  *support;		/* NULL where it streams */

@@ -67,15 +67,6 @@ range_arguments(FunctionCallInfo fcinfo, int arg, bool required, double *low,
 						MAX_STEPS, *steps)));
 }
 
-/* Hand an answer to the sweep. */
-static void
-take_answer(const NwAnswer *answer, void *arg)
-{
-	NwBatch    *batch = arg;
-
-	nw_tuning_answer(batch->tuning, batch, answer);
-}
-
 /*
  * nw_temperature_sweep(support text, queries text, low float8, high float8,
  *						steps int, leave_one_out boolean)
@@ -105,10 +96,7 @@ nw_temperature_sweep(PG_FUNCTION_ARGS)
 	tuning.sweep = sweep;
 	batch.source = pair.support;
 	batch.leave_one_out = pair.leave_one_out;
-	batch.measures = true;
-	batch.callback = take_answer;
-	batch.arg = &batch;
-	batch.tuning = &tuning;
+	nw_tuning_attach(&tuning, &batch);
 	nw_batch_run(&batch, pair.queries);
 
 	for (int i = 0; i < steps; i++)
@@ -176,13 +164,10 @@ calibration_pass(NwTuning *tuning)
 	NwBatch		batch = {
 		.source = calibration->pair->support,
 		.leave_one_out = calibration->queries == NULL ||
-		calibration->pair->leave_one_out,
-		.measures = true,
-		.callback = take_answer,
-		.arg = &batch,
-		.tuning = tuning
+		calibration->pair->leave_one_out
 	};
 
+	nw_tuning_attach(tuning, &batch);
 	nw_batch_open_support(&batch, calibration->support);
 	for (int i = 0; i < calibration->nsample; i++)
 	{
@@ -215,7 +200,8 @@ read_sets(Calibration *calibration, const NwPair *pair)
 	{
 		nw_source_check_labelled(pair->queries);
 		calibration->queries =
-			nw_support_read(pair->queries, columns, nw_cache_bound());
+			nw_support_read(pair->queries, NW_SCAN_LABEL | NW_SCAN_ID,
+							nw_cache_bound());
 		if (calibration->queries == NULL)
 			nw_support_report_too_big(pair->queries);
 		nw_support_check_rows(calibration->queries, pair->queries);
@@ -226,7 +212,7 @@ read_sets(Calibration *calibration, const NwPair *pair)
 	}
 	else
 	{
-		if (strcmp(pair->support->set->mode, "cluster") == 0)
+		if (pair->support->set->centroids)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("set \"%s\" cannot be calibrated on its own centroids",

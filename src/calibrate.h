@@ -15,7 +15,7 @@
 
 /*
  * Whatever can be asked how good its predictions are at given temperatures.
- * pass() goes over all queries once and calls nw_tuning_answer for each.
+ * pass() goes over all queries once, in batches attached to the search.
  */
 typedef struct NwTuning
 {
@@ -24,6 +24,7 @@ typedef struct NwTuning
 	MemoryContext mcxt;			/* for what outlives a pass */
 
 	/* the pass under way */
+	const NwBatch *batch;		/* that keeps measures */
 	NwSweep    *sweep;			/* NULL where only spreads are collected */
 	double	   *spread;			/* [nspread], (largest - median) score */
 	int			nspread;
@@ -47,9 +48,8 @@ extern NwSweep *nw_sweep_create(const double *tau, int n);
 /* Fill a list with values from low to high, evenly spaced. */
 extern void nw_fill_evenly(double *tau, int n, double low, double high);
 
-/* Take in one answer of a batch that keeps measures. */
-extern void nw_tuning_answer(NwTuning *tuning, const NwBatch *batch,
-							 const NwAnswer *answer);
+/* Let the answers of a batch go to a search, one after the other. */
+extern void nw_tuning_attach(NwTuning *tuning, NwBatch *batch);
 
 /*
  * Find the temperature of the least loss, never worse than before.  With low

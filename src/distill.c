@@ -229,6 +229,25 @@ closest_row(const float *const *vector, int n, int dim, const float *point,
 	return closest;
 }
 
+/*
+ * Find the drawn row that is closest to a row; of equals the one with the
+ * fewest members so far, so that rows drawn twice over share theirs.
+ */
+static int
+closest_drawn(const Prototypes *drawn, const double *square)
+{
+	int			best = 0;
+
+	for (int c = 1; c < drawn->n; c++)
+	{
+		if (square[c] < square[best] ||
+			(square[c] == square[best] &&
+			 drawn->members[c] < drawn->members[best]))
+			best = c;
+	}
+	return best;
+}
+
 /* Draw k rows, and give every row to the drawn one it is closest to. */
 static Prototypes *
 distill_random(const Task *task, const int64 *rows, int n,
@@ -239,6 +258,7 @@ distill_random(const Task *task, const int64 *rows, int n,
 	Prototypes *result = make_prototypes(task, k);
 	double	   *q = palloc_extended(sizeof(double) * k * dim, MCXT_ALLOC_HUGE);
 	double	   *square = palloc(sizeof(double) * k);
+	bool	   *drawn = palloc0(n);
 	NwRandom	random;
 
 	nw_random_seed(&random, seed);
@@ -248,30 +268,20 @@ distill_random(const Task *task, const int64 *rows, int n,
 		{
 			for (int j = 0; j < dim; j++)
 				q[(Size) result->n * dim + j] = vector[i][j];
+			drawn[i] = true;
+			add_member(task, result, result->n, rows[i]);
 			set_source(task, result, result->n++, rows[i]);
 		}
 	}
 	for (int i = 0; i < n; i++)
 	{
-		int			best = 0;
-
-		nw_simd->sqdist_block(q, k, vector[i], dim, 1, square);
-		for (int c = 1; c < k; c++)
+		if (!drawn[i])
 		{
-			if (square[c] < square[best])
-				best = c;
+			nw_simd->sqdist_block(q, k, vector[i], dim, 1, square);
+			add_member(task, result, closest_drawn(result, square), rows[i]);
 		}
-		add_member(task, result, best, rows[i]);
 		if (i % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
-	}
-
-	/* of rows drawn twice over, only one has members */
-	for (int c = 0; c < k; c++)
-	{
-		result->members[c] = Max(result->members[c], 1);
-		if (result->weight[c] == 0)
-			result->weight[c] = row_weight(task->support, result->source[c]);
 	}
 	return result;
 }
@@ -282,10 +292,11 @@ distill_cluster(const Task *task, const int64 *rows, int n,
 				const float *const *vector, uint64 seed)
 {
 	int			dim = task->support->dim;
+	int			k = Min(task->k, n);
 	NwKmeans	kmeans = {
 		.n = n,
 		.dim = dim,
-		.k = task->k,
+		.k = k,
 		.restarts = task->restarts,
 		.max_iterations = NW_KMEANS_ITERATIONS,
 		.seed = seed,
@@ -293,10 +304,10 @@ distill_cluster(const Task *task, const int64 *rows, int n,
 		.interrupt = check_interrupts
 	};
 	Size		work_size = nw_kmeans_memory(&kmeans);
-	Prototypes *result = make_prototypes(task, task->k);
+	Prototypes *result = make_prototypes(task, k);
 	int		   *assignment = palloc_extended(sizeof(int) * n, MCXT_ALLOC_HUGE);
-	int		   *members = palloc(sizeof(int) * task->k);
-	int		   *kept = palloc(sizeof(int) * task->k);
+	int		   *members = palloc(sizeof(int) * k);
+	int		   *kept = palloc(sizeof(int) * k);
 	bool	   *taken = palloc0(n);
 	void	   *work;
 
@@ -306,7 +317,7 @@ distill_cluster(const Task *task, const int64 *rows, int n,
 	pfree(work);
 
 	/* fewer distinct rows than clusters leave clusters without members */
-	for (int c = 0; c < task->k; c++)
+	for (int c = 0; c < k; c++)
 	{
 		kept[c] = members[c] > 0 ? result->n++ : -1;
 		if (kept[c] >= 0 && kept[c] != c)
@@ -436,15 +447,6 @@ typedef struct CrossFit
 	Fold		fold[FOLDS];
 } CrossFit;
 
-/* Take in an answer of a fold. */
-static void
-take_answer(const NwAnswer *answer, void *arg)
-{
-	NwBatch    *batch = arg;
-
-	nw_tuning_answer(batch->tuning, batch, answer);
-}
-
 /* Ask every fold about the rows that took no part in its prototypes. */
 static void
 cross_fit_pass(NwTuning *tuning)
@@ -458,13 +460,9 @@ cross_fit_pass(NwTuning *tuning)
 												   "nwhead fold",
 												   ALLOCSET_DEFAULT_SIZES);
 		MemoryContext caller = MemoryContextSwitchTo(mcxt);
-		NwBatch		batch = {
-			.measures = true,
-			.callback = take_answer,
-			.arg = &batch,
-			.tuning = tuning
-		};
+		NwBatch		batch = {0};
 
+		nw_tuning_attach(tuning, &batch);
 		if (fold->prototypes->n > 0)
 		{
 			nw_batch_open_support(&batch, fold->prototypes);
@@ -527,7 +525,9 @@ make_folds(CrossFit *fit, const NwSource *source)
 	for (int f = 0; f < FOLDS; f++)
 	{
 		fit->fold[f].prototypes = nw_support_create(CurrentMemoryContext,
-													&weighted, NW_SCAN_LABEL,
+													&weighted,
+													NW_SCAN_LABEL |
+													NW_SCAN_WEIGHT,
 													support->labels);
 		fit->fold[f].queries = palloc(sizeof(int64) *
 									  (support->n / keep_every + 1));
@@ -673,6 +673,7 @@ nw_distill(PG_FUNCTION_ARGS)
 	set.mode = mode;
 	set.parent = parent;
 	set.weight = NULL;
+	set.centroids |= task.mode == MODE_CLUSTER;
 	set.k = task.k;
 	set.seed = task.seed;
 	set.dim = support->dim;

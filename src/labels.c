@@ -42,18 +42,6 @@ struct NwByteSet
 	bytemap_hash *hash;
 };
 
-/* Copy bytes into a context. */
-static NwBytes
-copy_bytes(MemoryContext mcxt, NwBytes bytes)
-{
-	char	   *copy = MemoryContextAlloc(mcxt, bytes.len + 1);
-	NwBytes		result = {copy, bytes.len};
-
-	memcpy(copy, bytes.data, bytes.len);
-	copy[bytes.len] = '\0';
-	return result;
-}
-
 NwLabels *
 nw_labels_create(MemoryContext parent, Oid type)
 {
@@ -82,7 +70,7 @@ nw_labels_add_text(NwLabels *labels, NwBytes text)
 	if (found)
 		return entry->value;
 
-	entry->key = copy_bytes(labels->mcxt, text);
+	entry->key = (NwBytes) {nw_bytes_copy(labels->mcxt, text), text.len};
 	entry->value = labels->n;
 	if (labels->n == labels->allocated)
 	{
@@ -117,7 +105,7 @@ nw_labels_add(NwLabels *labels, Datum value)
 		entry = bytemap_insert(labels->by_image, image, &found);
 		if (!found)
 		{
-			entry->key = copy_bytes(labels->mcxt, image);
+			entry->key = (NwBytes) {nw_bytes_copy(labels->mcxt, image), image.len};
 			entry->value = nw_labels_add_text(labels,
 											  nw_textout(&labels->out, value));
 		}

@@ -41,8 +41,7 @@ settle_leave_one_out(const NwPair *pair, int asked)
 							   support->set->name, queries->set->name)));
 		return false;
 	}
-	if (strcmp(support->set->mode, "cluster") == 0 ||
-		strcmp(queries->set->mode, "cluster") == 0)
+	if (support->set->centroids || queries->set->centroids)
 	{
 		if (asked > 0)
 			ereport(ERROR,

@@ -23,7 +23,8 @@
 typedef struct Entry
 {
 	dlist_node	node;
-	Oid			schema;
+	Oid			relid;			/* the table of prototypes: a new one where
+								 * the extension was created anew */
 	char	   *name;
 	int64		version;
 	NwSupport  *support;		/* its context holds the entry too */
@@ -56,11 +57,11 @@ make_room(Size bytes)
 
 /* Keep a support for later statements. */
 static void
-keep(Oid schema, const NwSource *source, NwSupport *support)
+keep(const NwSource *source, NwSupport *support)
 {
 	Entry	   *entry = MemoryContextAllocZero(support->mcxt, sizeof(Entry));
 
-	entry->schema = schema;
+	entry->relid = source->relid;
 	entry->name = MemoryContextStrdup(support->mcxt, source->set->name);
 	entry->version = source->set->version;
 	entry->support = support;
@@ -72,7 +73,7 @@ keep(Oid schema, const NwSource *source, NwSupport *support)
 }
 
 NwSupport *
-nw_prototypes_find(Oid schema, const NwSource *source)
+nw_prototypes_find(const NwSource *source)
 {
 	dlist_iter	iter;
 	NwSupport  *support;
@@ -84,7 +85,7 @@ nw_prototypes_find(Oid schema, const NwSource *source)
 		Entry	   *entry = dlist_container(Entry, node, iter.cur);
 
 		if (entry->version == source->set->version &&
-			entry->schema == schema &&
+			entry->relid == source->relid &&
 			strcmp(entry->name, source->set->name) == 0)
 		{
 			dlist_move_head(&entries, &entry->node);
@@ -98,7 +99,7 @@ nw_prototypes_find(Oid schema, const NwSource *source)
 	if (support == NULL)
 		return NULL;			/* as any other set that is too large */
 	nw_support_check_rows(support, source);
-	keep(schema, source, support);
+	keep(source, support);
 	return support;
 }
 

@@ -27,7 +27,7 @@ typedef struct NwPrototype
  * where the set is not distilled.  They stay in the backend's memory; the
  * caller's right to them has been checked.
  */
-extern NwSupport *nw_prototypes_find(Oid schema, const NwSource *source);
+extern NwSupport *nw_prototypes_find(const NwSource *source);
 
 /* Store a prototype of a set. */
 extern void nw_prototypes_insert(Oid schema, const char *set,

@@ -23,6 +23,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
@@ -51,7 +52,8 @@ enum
 	Anum_k,
 	Anum_seed,
 	Anum_dim,
-	Anum_version
+	Anum_version,
+	Anum_centroids
 };
 
 /* How many names a hint lists. */
@@ -128,14 +130,14 @@ check_layout(TupleDesc desc)
 	static const Oid types[] = {
 		TEXTOID, NAMEOID, TEXTOID, TEXTOID, NAMEOID, NAMEOID, NAMEOID, NAMEOID,
 		NAMEOID, NAMEOID, TEXTOID, FLOAT8OID, INT4OID, INT8OID, INT4OID,
-		INT8OID
+		INT8OID, BOOLOID
 	};
 
-	StaticAssertStmt(lengthof(types) == Anum_version,
+	StaticAssertStmt(lengthof(types) == Anum_centroids,
 					 "one type for each column");
-	if (desc->natts < Anum_version)
+	if (desc->natts < Anum_centroids)
 		report_damage(NULL);
-	for (int i = 0; i < Anum_version; i++)
+	for (int i = 0; i < Anum_centroids; i++)
 	{
 		if (TupleDescAttr(desc, i)->atttypid != types[i])
 			report_damage(NULL);
@@ -187,6 +189,8 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 	set->dim = isnull ? 0 : DatumGetInt32(value);
 	value = heap_getattr(tuple, Anum_version, desc, &version_isnull);
 	set->version = version_isnull ? 0 : DatumGetInt64(value);
+	value = heap_getattr(tuple, Anum_centroids, desc, &isnull);
+	set->centroids = !isnull && DatumGetBool(value);
 
 	if (!set->owner || !set->mode || !set->schema || !set->relation ||
 		!set->embedding || !kernel || version_isnull ||
@@ -309,6 +313,7 @@ typedef struct Prepared
 {
 	const char *format;			/* the text it was made from */
 	Oid			relid;			/* the table it writes */
+	char	   *schema;			/* what its schema was called */
 	SPIPlanPtr	plan;
 } Prepared;
 
@@ -321,20 +326,20 @@ prepare_write(Oid schema, const char *table, Oid relid, const char *format,
 {
 	static Prepared prepared[PREPARED_MAX];
 	static int	nprepared = 0;
+	char	   *schema_name = get_namespace_name(schema);
 	StringInfoData sql;
 	SPIPlanPtr	plan;
-	int			i;
 
-	for (i = 0; i < nprepared; i++)
+	for (int i = 0; i < nprepared; i++)
 	{
-		if (prepared[i].format == format && prepared[i].relid == relid)
+		if (prepared[i].format == format && prepared[i].relid == relid &&
+			strcmp(prepared[i].schema, schema_name) == 0)
 			return prepared[i].plan;
 	}
 
 	initStringInfo(&sql);
 	appendStringInfo(&sql, format,
-					 quote_qualified_identifier(get_namespace_name(schema),
-												table),
+					 quote_qualified_identifier(schema_name, table),
 					 own_relation(schema, REGISTRY_VERSION));
 	plan = SPI_prepare(sql.data, nargs, types);
 	if (plan == NULL)
@@ -344,11 +349,14 @@ prepare_write(Oid schema, const char *table, Oid relid, const char *format,
 	if (nprepared == PREPARED_MAX)
 	{
 		SPI_freeplan(prepared[0].plan);
+		pfree(prepared[0].schema);
 		memmove(prepared, prepared + 1, sizeof(Prepared) * (PREPARED_MAX - 1));
 		nprepared--;
 	}
 	SPI_keepplan(plan);
-	prepared[nprepared++] = (Prepared) {format, relid, plan};
+	prepared[nprepared++] = (Prepared) {
+		format, relid, MemoryContextStrdup(TopMemoryContext, schema_name), plan
+	};
 	return plan;
 }
 
@@ -392,9 +400,9 @@ check_written(uint64 touched, const NwSet *set)
 				 errhint("Try again.")));
 }
 
-#define SET_COLUMNS	15
+#define SET_COLUMNS	16
 
-/* Make the arguments $1 to $15 that describe a set. */
+/* Make the arguments $1 to $16 that describe a set. */
 static void
 describe_set(const NwSet *set, Oid *types, Datum *values, char *nulls)
 {
@@ -423,6 +431,9 @@ describe_set(const NwSet *set, Oid *types, Datum *values, char *nulls)
 	types[n] = INT4OID;
 	nulls[n] = set->dim > 0 ? ' ' : 'n';
 	values[n++] = Int32GetDatum(set->dim);
+	types[n] = BOOLOID;
+	nulls[n] = ' ';
+	values[n++] = BoolGetDatum(set->centroids);
 	Assert(n == SET_COLUMNS);
 }
 
@@ -437,9 +448,9 @@ nw_set_insert(Oid schema, const NwSet *set)
 	return nw_write_as_owner(schema, REGISTRY_TABLE,
 							 "INSERT INTO %1$s (name, owner, mode, parent,"
 							 " schema, relation, embedding, label, id, weight,"
-							 " kernel, tau, k, seed, dim, version)"
+							 " kernel, tau, k, seed, dim, centroids, version)"
 							 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
-							 " $10, $11, $12, $13, $14, $15,"
+							 " $10, $11, $12, $13, $14, $15, $16,"
 							 " pg_catalog.nextval(%2$u::pg_catalog.oid))"
 							 " ON CONFLICT (name) DO NOTHING",
 							 SET_COLUMNS, types, values, nulls) > 0;
@@ -462,10 +473,11 @@ nw_set_replace(Oid schema, const NwSet *old, const NwSet *set)
 								" parent = $4, schema = $5, relation = $6,"
 								" embedding = $7, label = $8, id = $9,"
 								" weight = $10, kernel = $11, tau = $12,"
-								" k = $13, seed = $14, dim = $15, version ="
+								" k = $13, seed = $14, dim = $15,"
+								" centroids = $16, version ="
 								" pg_catalog.nextval(%2$u::pg_catalog.oid)"
 								" WHERE name OPERATOR(pg_catalog.=) $1"
-								" AND version OPERATOR(pg_catalog.=) $16",
+								" AND version OPERATOR(pg_catalog.=) $17",
 								SET_COLUMNS + 1, types, values, nulls);
 	check_written(touched, old);
 }

@@ -28,6 +28,8 @@ typedef struct NwSet
 	int			k;				/* prototypes for each class; 0 where full */
 	int64		seed;
 	int			dim;			/* 0 where unknown */
+	bool		centroids;		/* its rows are, or were chosen among,
+								 * centroids: they name no rows */
 	int64		version;
 } NwSet;
 

@@ -83,6 +83,10 @@ nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
 	if (truth < 0)
 		sweep->unseen++;
 
+	/* where no row is left there is no prediction, right or wrong */
+	if (nw_simd->max(largest, nclasses) <= NW_SCORE_NONE)
+		return;
+
 	for (int p = 0; p < sweep->n; p++)
 	{
 		for (int c = 0; c < nclasses; c++)

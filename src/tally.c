@@ -265,22 +265,6 @@ finish_streamed(Sweep *sweep)
 		MemoryContextReset(sweep->id_mcxt);
 }
 
-/* Copy a row's id as text into memory that lasts as long as the block. */
-static const char *
-block_id(Sweep *sweep, const NwRow *row)
-{
-	NwBytes		text;
-	char	   *copy;
-
-	if (row->id_isnull)
-		return NULL;
-	text = nw_textout(&sweep->id_out, row->id);
-	copy = MemoryContextAlloc(sweep->id_mcxt, text.len + 1);
-	memcpy(copy, text.data, text.len);
-	copy[text.len] = '\0';
-	return copy;
-}
-
 /* Pack a row for later calls, as long as it fits. */
 static void
 pack_row(Sweep *sweep, const NwRow *row, int class)
@@ -319,7 +303,8 @@ receive_support(const NwRow *row, void *arg)
 		block->score[i] = log(row->weight);
 	block->class[i] = nw_labels_add(tally->labels, row->label);
 	if (sweep->want_ids)
-		block->id[i] = block_id(sweep, row);
+		block->id[i] = row->id_isnull ? NULL :
+			nw_bytes_copy(sweep->id_mcxt, nw_textout(&sweep->id_out, row->id));
 	if (sweep->packing)
 		pack_row(sweep, row, block->class[i]);
 	if (++block->n == NW_BLOCK_ROWS)
@@ -463,7 +448,7 @@ nw_tally(const NwCall *call)
 		NwSet	   *set = nw_set_get(call->schema, call->support);
 		NwSource   *source = nw_source_resolve(call->schema, set);
 
-		support = nw_prototypes_find(call->schema, source);
+		support = nw_prototypes_find(source);
 		if (support)
 		{
 			NwScan		none = {.steady = true};

@@ -98,6 +98,16 @@ nw_textout_is_steady(Oid type)
 	}
 }
 
+char *
+nw_bytes_copy(MemoryContext mcxt, NwBytes bytes)
+{
+	char	   *copy = MemoryContextAlloc(mcxt, (Size) bytes.len + 1);
+
+	memcpy(copy, bytes.data, bytes.len);
+	copy[bytes.len] = '\0';
+	return copy;
+}
+
 int
 nw_bytes_compare(NwBytes a, NwBytes b)
 {

@@ -47,6 +47,9 @@ extern NwBytes nw_textout_image(const NwTextOut *out, Datum *value);
  */
 extern bool nw_textout_is_steady(Oid type);
 
+/* Copy bytes into a context, with a terminator behind them. */
+extern char *nw_bytes_copy(MemoryContext mcxt, NwBytes bytes);
+
 /* Compare bytewise; a prefix sorts first. */
 extern int	nw_bytes_compare(NwBytes a, NwBytes b);
 

@@ -130,9 +130,12 @@ drop_own(const NwBatch *batch, const NwAnswer *answer, double *score)
 	}
 }
 
-void
-nw_tuning_answer(NwTuning *tuning, const NwBatch *batch, const NwAnswer *answer)
+/* Take in one answer. */
+static void
+take_answer(const NwAnswer *answer, void *arg)
 {
+	NwTuning   *tuning = arg;
+	const NwBatch *batch = tuning->batch;
 	const NwSupport *support = batch->support;
 	const int  *order = nw_labels_order(support->labels);
 	NwQuery		query = answer->tally.query;
@@ -169,6 +172,15 @@ nw_tuning_answer(NwTuning *tuning, const NwBatch *batch, const NwAnswer *answer)
 			pfree(log_weight);
 	}
 	pfree(score);
+}
+
+void
+nw_tuning_attach(NwTuning *tuning, NwBatch *batch)
+{
+	tuning->batch = batch;
+	batch->measures = true;
+	batch->callback = take_answer;
+	batch->arg = tuning;
 }
 
 /* Evaluate a list of temperatures. */
