@@ -517,6 +517,9 @@ make_folds(CrossFit *fit, const NwSource *source)
 	const NwSupport *support = task->support;
 	const int  *order = nw_labels_order(support->labels);
 	NwSource	weighted = *source;
+	MemoryContext fold_mcxt = AllocSetContextCreate(CurrentMemoryContext,
+													"nwhead class",
+													ALLOCSET_DEFAULT_SIZES);
 	int64		keep_every = Max(support->n / FOLD_QUERIES, 1);
 	int64		seen = 0;
 
@@ -556,13 +559,20 @@ make_folds(CrossFit *fit, const NwSource *source)
 			}
 			nw_progress("calibrating class", i + 1, support->labels->n);
 			if (nothers > 0)
+			{
+				MemoryContext caller = MemoryContextSwitchTo(fold_mcxt);
+
 				add_to_fold(fold, order[i],
 							distill_rows(task, order[i], others, nothers),
 							support->dim);
+				MemoryContextSwitchTo(caller);
+				MemoryContextReset(fold_mcxt);
+			}
 		}
 		pfree(rows);
 		pfree(others);
 	}
+	MemoryContextDelete(fold_mcxt);
 	for (int f = 0; f < FOLDS; f++)
 		nw_support_sort(fit->fold[f].prototypes, true);
 }

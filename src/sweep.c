@@ -37,9 +37,9 @@ log_mass(const double *score, const double *log_weight, int64_t n,
 
 	if (log_weight)
 	{
-		shift += nw_simd->max(log_weight, (int) n);
 		for (int64_t i = 0; i < n; i++)
 			scratch[i] = score[i] * inverse_tau + log_weight[i];
+		shift = nw_simd->max(scratch, (int) n);
 		score = scratch;
 		inverse_tau = 1;
 	}
