@@ -257,6 +257,11 @@ nw_calibrate(PG_FUNCTION_ARGS)
 	nw_set_check_owner(pair.schema, pair.support->set);
 	read_sets(&calibration, &pair);
 	tuned = nw_tune(&tuning, pair.support->set->tau, low, high, steps);
+	if (tuned.flawless)
+		ereport(NOTICE,
+				(errmsg("every query is predicted right, so they set no lower bound to tau"),
+				 errdetail("A cautious value was chosen."),
+				 errhint("Calibrate with queries that are harder, or more of them.")));
 	if (tuned.tau != pair.support->set->tau)
 		nw_set_update_tau(pair.schema, pair.support->set, tuned.tau);
 	PopActiveSnapshot();

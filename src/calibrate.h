@@ -40,6 +40,8 @@ typedef struct NwTuned
 	double		nll_before;		/* at the temperature given */
 	double		ece_before;
 	int64		n;
+	bool		flawless;		/* no query was wrong, so the loss has no
+								 * least value: see nw_tune */
 } NwTuned;
 
 /* Make an empty sweep over given temperatures. */
@@ -56,6 +58,11 @@ extern void nw_tuning_attach(NwTuning *tuning, NwBatch *batch);
  * and high (0 where not given) among steps values evenly spaced between them;
  * else over a geometric grid that the distances suggest, extended while the
  * best lies at an edge, then refined.
+ *
+ * Where every query is predicted right, the loss falls with tau for ever, and
+ * the limit would be infinitely sure of its next mistake.  Then the largest
+ * tau of the grid is taken whose loss, over all queries, exceeds the least by
+ * no more than one coin toss.
  */
 extern NwTuned nw_tune(NwTuning *tuning, double before, double low,
 					   double high, int steps);

@@ -57,7 +57,10 @@ nw_labels_create(MemoryContext parent, Oid type)
 	labels->by_text = bytemap_create(mcxt, 32, NULL);
 	if (!labels->out.is_text)
 		labels->by_image = bytemap_create(mcxt, 32, NULL);
-	labels->last_class = -1;
+	labels->recent_image = MemoryContextAllocZero(mcxt, NW_RECENT_LABELS *
+												  sizeof(NwBytes));
+	labels->recent_class = MemoryContextAlloc(mcxt, NW_RECENT_LABELS *
+											  sizeof(int));
 	return labels;
 }
 
@@ -82,23 +85,37 @@ nw_labels_add_text(NwLabels *labels, NwBytes text)
 	return labels->n++;
 }
 
+/* Where a value would be among those met lately. */
+static inline int
+recent_slot(NwBytes image)
+{
+	const unsigned char *data = (const unsigned char *) image.data;
+
+	if (image.len == 0)
+		return 0;
+	return (data[0] * 31 + data[image.len - 1] +
+			data[Max(image.len - 2, 0)] * 7 + image.len) % NW_RECENT_LABELS;
+}
+
 int
 nw_labels_add(NwLabels *labels, Datum value)
 {
 	NwBytes		image = nw_textout_image(&labels->out, &value);
+	int			slot = recent_slot(image);
+	NwBytes    *recent = &labels->recent_image[slot];
 	ByteMapEntry *entry;
 	bool		found;
 	int			class;
 
-	/* rows of one class often come together */
-	if (labels->last_class >= 0 && labels->last_image.len == image.len &&
-		memcmp(labels->last_image.data, image.data, image.len) == 0)
-		return labels->last_class;
+	/* a set has few classes: most values are found without hashing */
+	if (recent->data && recent->len == image.len &&
+		memcmp(recent->data, image.data, image.len) == 0)
+		return labels->recent_class[slot];
 
 	if (labels->out.is_text)
 	{
 		class = nw_labels_add_text(labels, image);
-		labels->last_image = labels->text[class];
+		*recent = labels->text[class];
 	}
 	else
 	{
@@ -110,9 +127,9 @@ nw_labels_add(NwLabels *labels, Datum value)
 											  nw_textout(&labels->out, value));
 		}
 		class = entry->value;
-		labels->last_image = entry->key;
+		*recent = entry->key;
 	}
-	labels->last_class = class;
+	labels->recent_class[slot] = class;
 	return class;
 }
 

@@ -11,6 +11,8 @@
 
 struct bytemap_hash;
 
+#define NW_RECENT_LABELS	256
+
 typedef struct NwLabels
 {
 	MemoryContext mcxt;
@@ -21,8 +23,9 @@ typedef struct NwLabels
 	struct bytemap_hash *by_text;	/* output text -> class */
 	struct bytemap_hash *by_image;	/* stored bytes -> class; NULL where the
 									 * type's bytes are its text */
-	NwBytes		last_image;		/* the value met last, and its class */
-	int			last_class;
+	NwBytes    *recent_image;	/* [NW_RECENT_LABELS] values met lately, by a
+								 * few of their bytes, and their classes */
+	int		   *recent_class;
 	int		   *order;			/* classes in byte order, once asked for */
 	int			ordered;		/* how many classes order covers */
 } NwLabels;

@@ -51,27 +51,46 @@ typedef struct RowReceiver
 	void	   *arg;
 	MemoryContext row_mcxt;		/* detoasted values of the current row */
 	const char *previous;		/* where the last row's vector was */
+	const char *first;			/* where that of the page's first row was */
+	bool		next_follows;	/* this page followed the one before */
 } RowReceiver;
 
+/* Bytes from a row's header to its vector, at the most, worth fetching too. */
+#define HEADER_BYTES	64
+
 /*
- * Fetch the vector that the scan will probably return next.
+ * Fetch vectors that the scan will probably return soon.
  *
- * Rows of a page lie at even distances, mostly downwards, against the
- * direction that the processor's own prefetcher expects.  A wrong guess costs
- * nothing but the fetch.
+ * Rows of a page lie one below the other, against the direction that the
+ * processor's own prefetcher expects; and the buffers of a table that was
+ * read in one go follow each other, so that the same place in the next buffer
+ * holds a row of the next page.  The second guess reaches farther, which is
+ * worth a third of the time of a scan, but where it is wrong it fetches for
+ * nothing; so it is made only while it keeps coming true.
  */
 static inline void
-prefetch_next(RowReceiver *receiver, const NwVectorData *vector)
+prefetch_rows(RowReceiver *receiver, const NwVectorData *vector)
 {
 	const char *here = (const char *) vector->x;
-	ptrdiff_t	stride = here - receiver->previous;
+	ptrdiff_t	step = here - receiver->previous;
+	Size		bytes = vector->dim * sizeof(float) + HEADER_BYTES;
 
-	if (stride > -BLCKSZ && stride < BLCKSZ)
+	if (step > 0 || step < -BLCKSZ)
 	{
-		const char *next = here + stride;
-		const char *end = next + vector->dim * sizeof(float);
+		/* upwards or far: a new page, whose first row this is */
+		ptrdiff_t	from_first = here - receiver->first;
 
-		for (; next < end; next += 64)
+		receiver->next_follows = from_first > BLCKSZ - (ptrdiff_t) bytes &&
+			from_first < BLCKSZ + (ptrdiff_t) bytes;
+		receiver->first = here;
+		step = 0;
+	}
+	if (bytes < BLCKSZ && (receiver->next_follows || step != 0))
+	{
+		const char *next = here - HEADER_BYTES +
+			(receiver->next_follows ? BLCKSZ : step);
+
+		for (const char *end = next + bytes; next < end; next += 64)
 			__builtin_prefetch(next);
 	}
 	receiver->previous = here;
@@ -127,7 +146,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 	caller = MemoryContextSwitchTo(receiver->row_mcxt);
 	row.vector = nw_vector_read(slot->tts_values[0],
 								scan->source->vector_type);
-	prefetch_next(receiver, &row.vector);
+	prefetch_rows(receiver, &row.vector);
 	receiver->callback(&row, receiver->arg);
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(receiver->row_mcxt);

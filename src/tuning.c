@@ -200,18 +200,37 @@ typedef struct Best
 	double		ece;
 } Best;
 
-/* Keep the best point of a sweep where it is better; say where it is. */
-static int
-keep_best(Best *best, const NwSweep *sweep)
+/* Keep a point of a sweep where it is better. */
+static void
+keep_point(Best *best, const NwSweep *sweep, int i)
 {
-	int			i = nw_sweep_best(sweep);
-
 	if (nw_sweep_nll(sweep, i) < best->nll)
 	{
 		best->tau = sweep->point[i].tau;
 		best->nll = nw_sweep_nll(sweep, i);
 		best->ece = nw_bins_ece(sweep->point[i].bins);
 	}
+}
+
+/* Keep the best point of a sweep where it is better; say where it is. */
+static int
+keep_best(Best *best, const NwSweep *sweep)
+{
+	int			i = nw_sweep_best(sweep);
+
+	keep_point(best, sweep, i);
+	return i;
+}
+
+/* The last point of a sweep whose loss is within a coin toss of the least. */
+static int
+last_nearly_best(const NwSweep *sweep)
+{
+	double		least = sweep->point[nw_sweep_best(sweep)].loss;
+	int			i = sweep->n - 1;
+
+	while (sweep->point[i].loss > least + log(2))
+		i--;
 	return i;
 }
 
@@ -254,8 +273,11 @@ refine(NwTuning *tuning, Best *best, double low, double high)
 	}
 }
 
-/* Search a grid around the spread of the scores, and beyond its edges. */
-static void
+/*
+ * Search a grid around the spread of the scores, and beyond its edges; true
+ * where no query was wrong at the lower edge.
+ */
+static bool
 search(NwTuning *tuning, Best *best, int steps)
 {
 	double	   *tau = palloc(steps * sizeof(double));
@@ -278,11 +300,17 @@ search(NwTuning *tuning, Best *best, int steps)
 
 		fill_geometrically(tau, steps, low, high);
 		sweep = evaluate(tuning, tau, steps);
-		i = keep_best(best, sweep);
+		i = nw_sweep_best(sweep);
+		if (i == 0 && sweep->point[0].wrong == 0)
+		{
+			keep_point(best, sweep, last_nearly_best(sweep));
+			return true;
+		}
+		keep_point(best, sweep, i);
 		if (i > 0 && i < steps - 1)
 		{
 			refine(tuning, best, tau[i - 1], tau[i + 1]);
-			return;
+			return false;
 		}
 
 		/* overlap by a step, so that a minimum at the seam is inside */
@@ -301,6 +329,7 @@ search(NwTuning *tuning, Best *best, int steps)
 			high = low * factor;
 		}
 	}
+	return false;
 }
 
 NwTuned
@@ -324,7 +353,7 @@ nw_tune(NwTuning *tuning, double before, double low, double high, int steps)
 			(void) keep_best(&best, evaluate(tuning, tau, steps));
 		}
 		else
-			search(tuning, &best, steps);
+			result.flawless = search(tuning, &best, steps);
 	}
 	result.tau = best.tau;
 	result.nll = best.nll;
