@@ -24,6 +24,8 @@
 #define PACKED_QUERIES		64
 #define STREAMED_QUERIES	256
 
+#define CACHE_LINE			64
+
 /* Bounds on what a block of queries takes, in bytes. */
 #define MASS_BYTES			(16 * 1024 * 1024)
 #define MEASURE_BYTES		(32 * 1024 * 1024)
@@ -192,8 +194,14 @@ next_answer(NwBatch *batch, const float *x, int dim)
 		state->dim = dim;
 	check_dim(batch, dim, state->dim);
 	if (state->q == NULL)
-		state->q = MemoryContextAllocHuge(state->mcxt, sizeof(double) *
-										  state->capacity * dim);
+	{
+		/* the loops over a block of queries like whole cache lines */
+		char	   *q = MemoryContextAllocHuge(state->mcxt, sizeof(double) *
+											   state->capacity * dim +
+											   CACHE_LINE);
+
+		state->q = (double *) TYPEALIGN(CACHE_LINE, q);
+	}
 
 	answer = &state->answer[state->n];
 	memset(answer, 0, sizeof(NwAnswer));

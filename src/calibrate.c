@@ -273,6 +273,8 @@ nw_calibrate(PG_FUNCTION_ARGS)
 	values[6] = Float8GetDatum(tuned.nll);
 	values[7] = Float8GetDatum(tuned.ece_before);
 	values[8] = Float8GetDatum(tuned.ece);
+	nulls[5] = nulls[6] = tuned.seen == 0;
+	nulls[7] = nulls[8] = tuned.n == 0;
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
 													  values, nulls)));
 }

@@ -40,6 +40,7 @@ typedef struct NwTuned
 	double		nll_before;		/* at the temperature given */
 	double		ece_before;
 	int64		n;
+	int64		seen;			/* queries whose class has support */
 	bool		flawless;		/* no query was wrong, so the loss has no
 								 * least value: see nw_tune */
 } NwTuned;

@@ -9,64 +9,18 @@
  * which costs less than picking single distances out.
  *
  * Rounding may put a bound wrong by some 1e-16 of itself, so that a row on the
- * very border of two clusters stays where it is.  Neither the rows nor their
- * order decides about that by chance: every operation is the same on every
- * machine.
+ * very border of two clusters stays where it is.  It does so on every machine:
+ * all operations are the same everywhere, and in the same order.
  */
-#include "kmeans.h"
+#include "kmeans_impl.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "random.h"
 #include "simd.h"
-
-/* Rows measured at a time. */
-#define TILE_ROWS	64
 
 /* Rows between two calls of the interrupt function, at least. */
 #define INTERRUPT_ROWS	4096
-
-/* More than log of any int has. */
-#define MAX_TRIALS	32
-
-/* The work space, and what the whole run needs. */
-typedef struct Run
-{
-	const NwKmeans *task;
-	const float *const *row;	/* [n] */
-	int			n;
-	int			dim;
-	int			k;
-	NwRandom	random;
-	int			since_interrupt;
-
-	double	   *centre;			/* [k][dim] */
-	double	   *sum;			/* [k][dim]: of the members */
-	double	   *moved;			/* [k]: how far in this iteration */
-	double	   *apart;			/* [k][k]: half of the distance of two */
-	double	   *nearest;		/* [k]: half of that to the nearest other */
-	double	   *upper;			/* [n] */
-	double	   *lower;			/* [n][k] */
-	double	   *weight;			/* [n]: squared distance to the nearest centre
-								 * chosen so far */
-	double	   *trial;			/* [trials][n]: the same with one more */
-	double	   *candidate;		/* [trials][dim] */
-	double	   *measure;		/* [k or trials][TILE_ROWS] */
-	float	   *tile;			/* [TILE_ROWS][dim] */
-	int		   *todo;			/* [n]: rows to measure */
-	int		   *cluster;		/* [n] */
-	int		   *count;			/* [k] */
-
-	int			trials;			/* candidates for each centre */
-} Run;
-
-/* Tell how many candidates are tried for a centre, as scikit-learn does. */
-static int
-trials_for(int k)
-{
-	return 2 + (int) log(k);
-}
 
 /* Take an array of the work space; a NULL space only counts. */
 static void *
@@ -81,16 +35,16 @@ take(char **space, size_t *used, size_t size)
 
 /* Lay the work space out; returns its size. */
 static size_t
-lay_out(Run *run, const NwKmeans *task, char *space)
+lay_out(NwKmeansRun *run, const NwKmeans *task, char *space)
 {
 	size_t		n = (size_t) task->n;
 	size_t		k = (size_t) task->k;
 	size_t		dim = (size_t) task->dim;
-	size_t		trials = (size_t) trials_for(task->k);
+	size_t		trials = (size_t) nw_kmeans_trials(task->k);
 	size_t		most = k > trials ? k : trials;
 	size_t		used = 0;
 
-	/* malloc() need not align to a cache line: this is for the remainder */
+	/* malloc() need not align to a cache line; 64 bytes more allow for that */
 	if (space != NULL)
 		space += -(uintptr_t) space % 64;
 
@@ -111,9 +65,9 @@ lay_out(Run *run, const NwKmeans *task, char *space)
 	run->weight = take(&space, &used, sizeof(double) * n);
 	run->trial = take(&space, &used, sizeof(double) * n * trials);
 	run->candidate = take(&space, &used, sizeof(double) * trials * dim);
-	run->measure = take(&space, &used, sizeof(double) * most * TILE_ROWS);
-	run->tile = take(&space, &used, sizeof(float) * TILE_ROWS * dim);
-	run->todo = take(&space, &used, sizeof(int) * n);
+	run->measure = take(&space, &used, sizeof(double) * most * NW_KMEANS_TILE);
+	run->tile = take(&space, &used, sizeof(float) * NW_KMEANS_TILE * dim);
+	run->todo = take(&space, &used, sizeof(int) * NW_KMEANS_TILE);
 	run->cluster = take(&space, &used, sizeof(int) * n);
 	run->count = take(&space, &used, sizeof(int) * k);
 	return used + 64;
@@ -123,14 +77,14 @@ lay_out(Run *run, const NwKmeans *task, char *space)
 size_t
 nw_kmeans_memory(const NwKmeans *task)
 {
-	Run			run;
+	NwKmeansRun run;
 
 	return lay_out(&run, task, NULL);
 }
 
 /* Let the caller stop the work. */
 static void
-allow_interrupt(Run *run, int rows)
+allow_interrupt(NwKmeansRun *run, int rows)
 {
 	run->since_interrupt += rows;
 	if (run->since_interrupt >= INTERRUPT_ROWS)
@@ -141,11 +95,10 @@ allow_interrupt(Run *run, int rows)
 	}
 }
 
-/* Measure m rows, todo[0 .. m - 1] or first .. first + m - 1 where that is
- * NULL, against nq centres: run->measure [nq][m]. */
-static void
-measure_tile(Run *run, const double *centre, int nq, const int *todo,
-			 int first, int m)
+/* Measure some rows. */
+void
+nw_kmeans_measure_tile(NwKmeansRun *run, const double *centre, int nq,
+					   const int *todo, int first, int m)
 {
 	size_t		dim = (size_t) run->dim;
 
@@ -157,103 +110,9 @@ measure_tile(Run *run, const double *centre, int nq, const int *todo,
 	allow_interrupt(run, m);
 }
 
-/* Widen a row. */
-static void
-widen(const float *x, int dim, double *out)
-{
-	for (int j = 0; j < dim; j++)
-		out[j] = x[j];
-}
-
-/* Draw a row with a chance in proportion to its weight. */
-static int
-draw_row(Run *run, double total)
-{
-	double		target = nw_random_double(&run->random) * total;
-	double		sum = 0;
-	int			last = 0;
-
-	for (int i = 0; i < run->n; i++)
-	{
-		sum += run->weight[i];
-		if (run->weight[i] > 0)
-			last = i;
-		if (sum > target)
-			return last;
-	}
-	/* rounding led beyond the last row that has a chance */
-	return last;
-}
-
-/*
- * Choose centres: k-means++, the best of several candidates for each.
- *
- * Once every row coincides with a centre, any row will do.
- */
-static void
-choose_centres(Run *run)
-{
-	int			n = run->n;
-	int			dim = run->dim;
-	int			chosen;
-	double		total = HUGE_VAL;
-
-	for (int i = 0; i < n; i++)
-		run->weight[i] = HUGE_VAL;
-
-	for (int c = 0; c < run->k; c++)
-	{
-		/* the first is any row */
-		int			trials = c == 0 ? 1 : run->trials;
-		int			best = 0;
-		double		best_total = HUGE_VAL;
-		double		totals[MAX_TRIALS] = {0};
-
-		for (int t = 0; t < trials; t++)
-		{
-			chosen = c == 0 ? (int) nw_random_below(&run->random, n) :
-				draw_row(run, total);
-			widen(run->row[chosen], dim, run->candidate + (size_t) t * dim);
-		}
-
-		for (int i0 = 0; i0 < n; i0 += TILE_ROWS)
-		{
-			int			m = n - i0 < TILE_ROWS ? n - i0 : TILE_ROWS;
-
-			measure_tile(run, run->candidate, trials, NULL, i0, m);
-			for (int t = 0; t < trials; t++)
-			{
-				const double *measure = run->measure + (size_t) t * m;
-				double	   *trial = run->trial + (size_t) t * n + i0;
-
-				for (int i = 0; i < m; i++)
-				{
-					trial[i] = measure[i] < run->weight[i0 + i] ? measure[i] :
-						run->weight[i0 + i];
-					totals[t] += trial[i];
-				}
-			}
-		}
-
-		for (int t = 0; t < trials; t++)
-		{
-			if (totals[t] < best_total)
-			{
-				best_total = totals[t];
-				best = t;
-			}
-		}
-		total = best_total;
-		memcpy(run->weight, run->trial + (size_t) best * n,
-			   sizeof(double) * n);
-		memcpy(run->centre + (size_t) c * dim,
-			   run->candidate + (size_t) best * dim, sizeof(double) * dim);
-	}
-}
-
 /* Add a row to the sum of its cluster, or take it away. */
 static void
-count_row(Run *run, int i, int c, int sign)
+count_row(NwKmeansRun *run, int i, int c, int sign)
 {
 	const float *x = run->row[i];
 	double	   *sum = run->sum + (size_t) c * run->dim;
@@ -265,7 +124,7 @@ count_row(Run *run, int i, int c, int sign)
 
 /* Take the nearest centre of measured rows; the row's own wins a tie. */
 static int
-assign_tile(Run *run, const int *todo, int first, int m)
+assign_tile(NwKmeansRun *run, const int *todo, int first, int m)
 {
 	int			n_changed = 0;
 
@@ -306,7 +165,7 @@ assign_tile(Run *run, const int *todo, int first, int m)
 
 /* Compute how far centres are apart, halved. */
 static void
-compare_centres(Run *run)
+compare_centres(NwKmeansRun *run)
 {
 	int			k = run->k;
 	int			dim = run->dim;
@@ -342,7 +201,7 @@ compare_centres(Run *run)
 
 /* Tell whether a row may be nearer to another centre than to its own. */
 static bool
-is_doubtful(const Run *run, int row)
+is_doubtful(const NwKmeansRun *run, int row)
 {
 	int			own = run->cluster[row];
 	double		upper = run->upper[row];
@@ -361,7 +220,7 @@ is_doubtful(const Run *run, int row)
 
 /* Give every row to its nearest centre; returns how many changed. */
 static int
-assign_rows(Run *run, bool all)
+assign_rows(NwKmeansRun *run, bool all)
 {
 	int			n_changed = 0;
 	int			m = 0;
@@ -370,8 +229,8 @@ assign_rows(Run *run, bool all)
 	{
 		for (int i = 0; i < run->n; i += m)
 		{
-			m = run->n - i < TILE_ROWS ? run->n - i : TILE_ROWS;
-			measure_tile(run, run->centre, run->k, NULL, i, m);
+			m = run->n - i < NW_KMEANS_TILE ? run->n - i : NW_KMEANS_TILE;
+			nw_kmeans_measure_tile(run, run->centre, run->k, NULL, i, m);
 			n_changed += assign_tile(run, NULL, i, m);
 		}
 		return n_changed;
@@ -382,9 +241,9 @@ assign_rows(Run *run, bool all)
 	{
 		if (is_doubtful(run, i))
 			run->todo[m++] = i;
-		if (m == TILE_ROWS || (i == run->n - 1 && m > 0))
+		if (m == NW_KMEANS_TILE || (i == run->n - 1 && m > 0))
 		{
-			measure_tile(run, run->centre, run->k, run->todo, 0, m);
+			nw_kmeans_measure_tile(run, run->centre, run->k, run->todo, 0, m);
 			n_changed += assign_tile(run, run->todo, 0, m);
 			m = 0;
 		}
@@ -395,7 +254,7 @@ assign_rows(Run *run, bool all)
 
 /* Measure every row against its own centre. */
 static double
-measure_own(Run *run, double *out)
+measure_own(NwKmeansRun *run, double *out)
 {
 	double		inertia = 0;
 
@@ -416,7 +275,7 @@ measure_own(Run *run, double *out)
  * one member coincide with their centres, the cluster stays empty.
  */
 static int
-fill_empty(Run *run)
+fill_empty(NwKmeansRun *run)
 {
 	int			n_changed = 0;
 	bool		measured = false;
@@ -472,7 +331,7 @@ normalise(double *x, int dim)
 
 /* Move centres to the means of their members, and the bounds with them. */
 static void
-move_centres(Run *run)
+move_centres(NwKmeansRun *run)
 {
 	int			k = run->k;
 	int			dim = run->dim;
@@ -514,7 +373,7 @@ move_centres(Run *run)
  * sums kept so far have had rows added and taken away, each with an error.
  */
 static void
-settle_centres(Run *run)
+settle_centres(NwKmeansRun *run)
 {
 	int			dim = run->dim;
 	double	   *error = run->candidate; /* of the sums of one cluster */
@@ -548,7 +407,7 @@ settle_centres(Run *run)
 		}
 
 		if (run->count[c] == 0)
-			widen(run->row[0], dim, centre);
+			nw_kmeans_widen(run->row[0], dim, centre);
 		else
 		{
 			for (int j = 0; j < dim; j++)
@@ -562,7 +421,7 @@ settle_centres(Run *run)
 
 /* Iterate from chosen centres until nothing changes; returns the inertia. */
 static double
-iterate(Run *run)
+iterate(NwKmeansRun *run)
 {
 	memset(run->sum, 0, sizeof(double) * run->k * run->dim);
 	memset(run->count, 0, sizeof(int) * run->k);
@@ -605,7 +464,7 @@ double
 nw_kmeans(const NwKmeans *task, const float *const *row, void *work,
 		  float *centroid, int *assignment, int *members)
 {
-	Run			run;
+	NwKmeansRun run;
 	double		best = HUGE_VAL;
 
 	/* one row is the mean of one all the same */
@@ -625,7 +484,7 @@ nw_kmeans(const NwKmeans *task, const float *const *row, void *work,
 		double		inertia;
 
 		nw_random_seed(&run.random, nw_random_derive(task->seed, restart));
-		choose_centres(&run);
+		nw_kmeans_choose_centres(&run);
 		inertia = iterate(&run);
 		/* the first of equals stays */
 		if (inertia < best)

@@ -41,7 +41,7 @@ typedef struct NwKmeans
 	void	   *arg;
 } NwKmeans;
 
-/* Bytes of work space: about 8 * (n * (k + 8) + 4 * k * dim). */
+/* Bytes of work space: about 8 * (n * (k + 7) + dim * (2 * k + 40) + k * k). */
 extern size_t nw_kmeans_memory(const NwKmeans *task);
 
 /*

@@ -78,8 +78,15 @@ nw_pair_init(NwPair *pair, FunctionCallInfo fcinfo, int support_arg,
 	pair->support = nw_source_resolve(pair->schema,
 									  nw_set_get(pair->schema, support));
 	nw_source_check_labelled(pair->support);
-	if (queries_arg < 0 || PG_ARGISNULL(queries_arg))
+	if (PG_ARGISNULL(queries_arg))
+	{
+		if (asked == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("leave_one_out => false needs queries"),
+					 errdetail("Without queries the set's own rows are asked about, each without itself.")));
 		return;
+	}
 	pair->queries = nw_source_resolve(pair->schema,
 									  nw_set_get(pair->schema,
 												 nw_text_argument(fcinfo,

@@ -23,7 +23,7 @@ typedef struct NwPair
 /*
  * Read and check the names of support and queries and the leave_one_out
  * argument.  A null leave_one_out means: where both come from one relation.
- * A null name of queries (queries_arg may be -1 as well) leaves it NULL.
+ * A null name of queries leaves queries NULL.
  */
 extern void nw_pair_init(NwPair *pair, FunctionCallInfo fcinfo,
 						 int support_arg, int queries_arg,

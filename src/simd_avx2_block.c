@@ -163,12 +163,14 @@ sum_block(SumKind kind, const double *q, int nq, const float *x,
 
 		for (int q0 = 0; q0 < nq; q0 += NW_TILE_QUERIES)
 		{
-			int			q_end = nq - q0 < NW_TILE_QUERIES ? nq : q0 + NW_TILE_QUERIES;
+			int			q_end = nq - q0 < NW_TILE_QUERIES ? nq :
+				q0 + NW_TILE_QUERIES;
 
 			for (int part = 0; part < parts; part++)
 			{
 				int			j0 = part * NW_TILE_DIM;
-				int			width = dim - j0 < NW_TILE_DIM ? dim - j0 : NW_TILE_DIM;
+				int			width = dim - j0 < NW_TILE_DIM ? dim - j0 :
+					NW_TILE_DIM;
 				int			rest = width % NW_LANES;
 
 				/* rows of one part stay for all queries */

@@ -291,7 +291,8 @@ sum_block(SumKind kind, const double *q, int nq, const float *x,
 
 		for (int q0 = 0; q0 < nq; q0 += NW_TILE_QUERIES)
 		{
-			int			q_end = nq - q0 < NW_TILE_QUERIES ? nq : q0 + NW_TILE_QUERIES;
+			int			q_end = nq - q0 < NW_TILE_QUERIES ? nq :
+				q0 + NW_TILE_QUERIES;
 
 			for (int j0 = 0; j0 < dim; j0 += NW_TILE_DIM)
 			{

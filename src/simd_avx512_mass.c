@@ -142,14 +142,15 @@ nw_avx512_bin_sum(double top, int n, const double *bin,
 										_mm512_maskz_loadu_pd(mask, bin + i));
 		__m512i		l = _mm512_maskz_loadu_epi64(mask, lo + i);
 		__m512i		h = _mm512_maskz_loadu_epi64(mask, hi + i);
-		__mmask8	in0 = _mm512_mask_cmp_pd_mask(mask, gap, _mm512_setzero_pd(),
+		__mmask8	in0 = _mm512_mask_cmp_pd_mask(mask, gap, _mm512_set1_pd(0),
 												  _CMP_EQ_OQ);
 		__mmask8	in1 = _mm512_mask_cmp_pd_mask(mask, gap, _mm512_set1_pd(1),
 												  _CMP_EQ_OQ);
 		__mmask8	in2 = _mm512_mask_cmp_pd_mask(mask, gap, _mm512_set1_pd(2),
 												  _CMP_EQ_OQ);
 
-		h = _mm512_or_si512(_mm512_slli_epi64(h, 32), _mm512_srli_epi64(l, 32));
+		h = _mm512_or_si512(_mm512_slli_epi64(h, 32),
+							_mm512_srli_epi64(l, 32));
 		l = _mm512_and_si512(l, low_bits);
 		low0 = _mm512_mask_add_epi64(low0, in0, low0, l);
 		low1 = _mm512_mask_add_epi64(low1, in1, low1, l);

@@ -18,6 +18,7 @@
 #include "support.h"
 
 #define CHUNK_BYTES	(4 * 1024 * 1024)
+#define CHUNK_ROWS	8192
 #define ID_BYTES	(64 * 1024)
 
 NwSupport *
@@ -88,8 +89,8 @@ add_chunk(NwSupport *support)
 	if (support->nchunks == 0)
 		support->chunk_rows = NW_BLOCK_ROWS;
 	else if (support->nchunks == 1)
-		support->chunk_rows = Max(CHUNK_BYTES / width / NW_BLOCK_ROWS, 1) *
-			NW_BLOCK_ROWS;
+		support->chunk_rows = Min(Max(CHUNK_BYTES / width / NW_BLOCK_ROWS, 1) *
+								  NW_BLOCK_ROWS, CHUNK_ROWS);
 
 	chunk = &support->chunk[support->nchunks++];
 	memset(chunk, 0, sizeof(NwChunk));

@@ -20,6 +20,7 @@
 
 /* How often the grid may move on, and how finely the best is looked into. */
 #define MAX_EXTENSIONS	8
+#define WORTH_EXTENDING	1e-6	/* relative gain of the last extension */
 #define REFINE_STEPS	16
 
 NwSweep *
@@ -296,6 +297,7 @@ search(NwTuning *tuning, Best *best, int steps)
 	for (int round = 0; round <= MAX_EXTENSIONS; round++)
 	{
 		NwSweep    *sweep;
+		double		nll = best->nll;
 		int			i;
 
 		fill_geometrically(tau, steps, low, high);
@@ -312,6 +314,10 @@ search(NwTuning *tuning, Best *best, int steps)
 			refine(tuning, best, tau[i - 1], tau[i + 1]);
 			return false;
 		}
+
+		/* a loss that no longer falls has no minimum worth going on for */
+		if (round > 0 && nll - best->nll <= WORTH_EXTENDING * nll)
+			return false;
 
 		/* overlap by a step, so that a minimum at the seam is inside */
 		if (i == 0)
@@ -340,10 +346,11 @@ nw_tune(NwTuning *tuning, double before, double low, double high, int steps)
 	Best		best;
 
 	result.n = sweep->queries;
+	result.seen = sweep->queries - sweep->unseen;
 	result.nll_before = nw_sweep_nll(sweep, 0);
 	result.ece_before = nw_bins_ece(sweep->point[0].bins);
 	best = (Best) {before, result.nll_before, result.ece_before};
-	if (sweep->queries > sweep->unseen)
+	if (result.seen > 0)
 	{
 		if (low > 0)
 		{
