@@ -1,0 +1,211 @@
+#!/usr/bin/python3
+"""Judge the gradients that gradcheck.c computed: float64 PyTorch is the reference.
+
+gradcheck.py ops FOLDER TOLERANCE
+gradcheck.py net FOLDER TOLERANCE ARCH WIDTH HEAD
+gradcheck.py backbone FOLDER TOLERANCE            (the network of make_backbone.py)
+"""
+import os
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+torch.set_default_dtype(torch.float64)
+torch.set_num_threads(2)
+
+
+def load(folder, name):
+    return torch.from_numpy(np.load(os.path.join(folder, name + '.npy')).astype(np.float64))
+
+
+def error(got, want):
+    return ((got - want).abs().max() / max(want.abs().max().item(), 1e-30)).item()
+
+
+def batch_norm(x, w, b):
+    return F.batch_norm(x, None, None, w, b, True, 0.0, 1e-5)
+
+
+OPS = {
+    'abs': torch.abs, 'add': torch.add, 'sub': torch.sub, 'mul': torch.mul, 'div': torch.div,
+    'average_pool': lambda x: F.avg_pool2d(x, 2, 2),
+    'average_pool_edge': lambda x: F.avg_pool2d(x, 3, 1, 1, count_include_pad=False),
+    'average_pool_pad': lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=True),
+    'batch_norm': batch_norm,
+    'batch_norm_frozen': lambda x, w, b: F.batch_norm(x, torch.zeros(4), torch.ones(4), w, b, False, 0.0, 1e-5),
+    'cast': lambda x: x, 'identity': lambda x: x,
+    'clip': lambda x: x.clamp(-0.5, 1.0),
+    'concat': lambda *x: torch.cat(x, 1),
+    'conv': lambda x, w, b: F.conv2d(x, w, b, 1, 1),
+    'conv_1s2': lambda x, w: F.conv2d(x, w, None, 2, 0),
+    'conv_7s2': lambda x, w: F.conv2d(x, w, None, 2, 3),
+    'conv_depthwise': lambda x, w: F.conv2d(x, w, None, 1, 1, 1, 4),
+    'conv_dilated': lambda x, w: F.conv2d(x, w, None, 1, 2, 2),
+    'conv_groups': lambda x, w: F.conv2d(x, w, None, 2, 1, 1, 2),
+    'conv_s2': lambda x, w: F.conv2d(x, w, None, 2, 1),
+    'conv_uneven': lambda x, w: F.conv2d(F.pad(x, (0, 1, 1, 0)), w),
+    'conv_wide': lambda x, w: F.conv2d(x, w, None, 1, 1),
+    'erf': torch.erf, 'exp': torch.exp, 'log': torch.log, 'neg': torch.neg,
+    'expand': lambda x: x.expand(4, 3, 5),
+    'gather0': lambda x: x[[2, 0, 2]],
+    'gather2': lambda x: x[:, :, [3, 1]],
+    'gemm': lambda a, b, c: 0.7 * a @ b.T + 1.5 * c,
+    'gemm_ta': lambda a, b: a.T @ b,
+    'gemm_tab': lambda a, b: 2 * a.T @ b.T,
+    'hard_sigmoid': lambda x: (0.3 * x + 0.5).clamp(0, 1),
+    'layer_norm': lambda x, w, b: F.layer_norm(x, (8,), w, b),
+    'leaky_relu': lambda x: F.leaky_relu(x, 0.1),
+    'matmul': torch.matmul, 'matmul_shared': torch.matmul,
+    'max_pool': lambda x: F.max_pool2d(x, 3, 2, 1),
+    'max_pool_ties': lambda x: F.max_pool2d(F.relu(x), 3, 2, 1),
+    'pad': lambda x: F.pad(x, (2, 1, 0, 3, 1, 0), value=2.0),
+    'pow': lambda x: x ** 2.5,
+    'reciprocal': torch.reciprocal, 'relu': torch.relu,
+    'reduce_mean': lambda x: x.mean((1, 2), keepdim=True),
+    'reduce_sum': lambda x: x.sum((0, 2)),
+    'reshape': lambda x: x.reshape(6, 20),
+    'sigmoid': torch.sigmoid, 'softplus': F.softplus, 'sqrt': torch.sqrt, 'tanh': torch.tanh,
+    'slice': lambda x: x[:, 1:6:2, 0:5],
+    'softmax': lambda x: x.softmax(1),
+    'transpose': lambda x: x.permute(2, 0, 3, 1),
+}
+
+
+def check_ops(folder, tolerance):
+    failed = 0
+    seen = sorted({f.split('.')[0] for f in os.listdir(folder)})
+    for name in sorted(set(seen) | set(OPS)):
+        if name not in OPS or name not in seen:
+            print(f'not ok {name}: no counterpart')
+            failed += 1
+            continue
+        xs = []
+        while os.path.exists(os.path.join(folder, f'{name}.x{len(xs)}.npy')):
+            xs.append(load(folder, f'{name}.x{len(xs)}').requires_grad_())
+        y = OPS[name](*xs)
+        y.backward(load(folder, f'{name}.dy'))
+        worst = error(load(folder, f'{name}.y'), y.detach())
+        for i, x in enumerate(xs):
+            worst = max(worst, error(load(folder, f'{name}.g{i}'), x.grad))
+        ok = worst < tolerance
+        failed += not ok
+        print(f'{"ok" if ok else "not ok"} {name}: {worst:.1e}')
+    return failed
+
+
+class Net:
+    """The built-in networks over a dictionary of weights, Softplus for ReLU."""
+
+    def __init__(self, p):
+        self.p = p
+
+    def conv(self, name, x, stride, pad):
+        return F.conv2d(x, self.p[name + '.weight'], None, stride, pad)
+
+    def norm(self, name, x):
+        return batch_norm(x, self.p[name + '.weight'], self.p[name + '.bias'])
+
+    def act(self, x):
+        return F.softplus(x)
+
+    def cnn(self, x, width):
+        x = self.act(self.norm('norm1', F.max_pool2d(self.conv('conv1', x, 1, 1), 3, 2, 1)))
+        x = self.act(self.norm('norm2', self.conv('conv2', x, 2, 1)))
+        x = self.act(self.norm('norm3', self.conv('conv3', x, 1, 1)))
+        x = self.act(self.norm('norm4', self.conv('conv4', x, 2, 1)))
+        return x.mean((2, 3))
+
+    def resnet18(self, x, width, small=False):
+        x = self.conv('conv1', x, *((1, 1) if small else (2, 3)))
+        x = self.act(self.norm('bn1', x))
+        if not small:
+            x = F.max_pool2d(x, 3, 2, 1)
+        for layer in range(4):
+            for block in range(2):
+                n = f'layer{layer + 1}.{block}'
+                stride = 2 if layer > 0 and block == 0 else 1
+                y = self.act(self.norm(n + '.bn1', self.conv(n + '.conv1', x, stride, 1)))
+                y = self.norm(n + '.bn2', self.conv(n + '.conv2', y, 1, 1))
+                if n + '.downsample.0.weight' in self.p:
+                    x = self.norm(n + '.downsample.1', self.conv(n + '.downsample.0', x, stride, 0))
+                x = self.act(y + x)
+        return x.mean((2, 3))
+
+    def resnet18_small(self, x, width):
+        return self.resnet18(x, width, True)
+
+    def densenet121(self, x, width):
+        x = self.act(self.norm('features.norm0', self.conv('features.conv0', x, 2, 3)))
+        x = F.max_pool2d(x, 3, 2, 1)
+        for block, layers in enumerate((6, 12, 24, 16)):
+            for layer in range(layers):
+                n = f'features.denseblock{block + 1}.denselayer{layer + 1}'
+                y = self.conv(n + '.conv1', self.act(self.norm(n + '.norm1', x)), 1, 0)
+                y = self.conv(n + '.conv2', self.act(self.norm(n + '.norm2', y)), 1, 1)
+                x = torch.cat([x, y], 1)
+            if block < 3:
+                n = f'features.transition{block + 1}'
+                x = self.conv(n + '.conv', self.act(self.norm(n + '.norm', x)), 1, 0)
+                x = F.avg_pool2d(x, 2, 2)
+        return self.act(self.norm('features.norm5', x)).mean((2, 3))
+
+    def backbone(self, x, width):
+        w = {k[len('backbone.'):]: v for k, v in self.p.items() if k.startswith('backbone.')}
+        from make_backbone import forward
+        return forward(x, w)
+
+
+def loss_of(z, folder, p):
+    targets = load(folder, 'targets')
+    if os.path.exists(os.path.join(folder, 'member.npy')):
+        member = load(folder, 'member')
+        nb = targets.shape[0]
+        sets, ns, _ = member.shape
+        q = z[:nb].reshape(nb, 1, -1)
+        s = z[nb:].reshape(sets, ns, -1)
+        score = -((q - s) ** 2).sum(2).add(1e-12).sqrt()
+        log_p = (score[:, :, None] + member).logsumexp(1) - score.logsumexp(1, keepdim=True)
+    else:
+        log_p = F.log_softmax(z @ p['head.weight'].T + p['head.bias'], 1)
+    return -(targets * log_p).sum() / targets.shape[0]
+
+
+def check_net(folder, tolerance, arch, width):
+    p = {f[2:-4]: load(folder, f[:-4]).requires_grad_()
+         for f in sorted(os.listdir(folder)) if f.startswith('p.')}
+    z = getattr(Net(p), arch.replace('-', '_'))(load(folder, 'images'), width)
+    z = z @ p['embedding.weight'].T + p['embedding.bias']
+    loss = loss_of(z, folder, p)
+    loss.backward()
+    worst, where = error(load(folder, 'loss'), loss.detach()), 'loss'
+    scale = max(w.grad.abs().max().item() for w in p.values())
+    for name, w in p.items():
+        got = load(folder, 'g.' + name)
+        if w.grad.abs().max().item() < 1e-10 * scale:
+            # an exactly zero gradient (the NW loss does not change when all embeddings
+            # move together, nor batch normalisation with the bias before it): its
+            # rounding error has nothing to be relative to but the other gradients
+            e = (got.abs().max() / scale).item()
+        else:
+            e = error(got, w.grad)
+        if e > worst:
+            worst, where = e, name
+    ok = worst < tolerance
+    print(f'{"ok" if ok else "not ok"} {arch}: {len(p)} weights, max relative error {worst:.1e} ({where})')
+    return not ok
+
+
+def main():
+    what, folder, tolerance = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    if what == 'ops':
+        sys.exit(check_ops(folder, tolerance) > 0)
+    if what == 'backbone':
+        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+        sys.exit(check_net(folder, tolerance, 'backbone', 0))
+    sys.exit(check_net(folder, tolerance, sys.argv[4], int(sys.argv[5])))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,226 @@
+/*
+ * infer.c: run exported models, for comparison.
+ *
+ *   infer dump MODEL FOLDER          weights, random images and their embeddings as .npy
+ *   infer compare MODEL              embeddings must not depend on the batch's size
+ *   infer devices MODEL              embeddings of the CPU and the GPU must agree
+ *   infer metadata MODEL             what a model of "nwhead train --head fc" must say
+ *   infer inner MODEL                name a tensor within a model
+ *   infer vectors MODEL IMAGES LABELS FILE   a file of vectors against the model's
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../trainer/cache.h"
+#include "../../trainer/extractor.h"
+
+static NwRuntime *rt;
+
+static NwExtractor *
+open_model(const char *path, NwDevice device, int batch)
+{
+	NwExtractorOptions o = {.path = path, .batch = batch};
+
+	return nw_extractor_open(rt, device, &o);
+}
+
+/* Make random images. */
+static float *
+random_images(const NwExtractor *e, int n)
+{
+	size_t		size = (size_t) n * (size_t) (e->pre.channels * e->pre.height * e->pre.width);
+	float	   *v = nw_alloc(size * sizeof(float));
+	NwRng		r = nw_rng(9, 9, 9);
+
+	for (size_t i = 0; i < size; i++)
+		v[i] = (float) nw_rng_normal(&r);
+	return v;
+}
+
+/* Write floats as a NumPy file. */
+static void
+save(const char *folder, const char *name, const NwShape *s, const float *v)
+{
+	NwBuf		b = {0};
+	NwBuf		dims = {0};
+
+	for (int i = 0; i < s->rank; i++)
+		nw_buf_printf(&dims, "%lld,", (long long) s->dim[i]);
+	nw_buf_add(&b, "\x93NUMPY\x01\x00", 8);
+	nw_buf_add(&b, (unsigned char[]) {246, 0}, 2);
+	nw_buf_printf(&b, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", dims.data ? dims.data : "");
+	while (b.len < 255)
+		nw_buf_add(&b, " ", 1);
+	nw_buf_add(&b, "\n", 1);
+	nw_buf_add(&b, v, (size_t) nw_shape_size(s) * sizeof(float));
+	nw_write_file(nw_printf("%s/%s.npy", folder, name), b.data, b.len);
+}
+
+/* Save a model's weights, with images and their embeddings. */
+static int
+dump(const char *path, const char *folder)
+{
+	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 5);
+	float	   *x = random_images(e, 5);
+	float	   *z = nw_extractor_run(e, x, 5);
+	NwShape		shape = NW_SHAPE(5, e->pre.channels, e->pre.height, e->pre.width);
+	NwBuf		b;
+	Onnx__ModelProto *m;
+
+	save(folder, "images", &shape, x);
+	shape = NW_SHAPE(5, e->dim);
+	save(folder, "z", &shape, z);
+	nw_read_file(path, &b);
+	m = nw_model_parse(path, &b);
+	for (size_t i = 0; i < m->graph->n_initializer; i++)
+		if (m->graph->initializer[i]->data_type == NW_FLOAT && m->graph->initializer[i]->n_dims > 0)
+		{
+			float	   *v = nw_tensor_floats(m->graph->initializer[i], path, &shape);
+
+			save(folder, nw_printf("p.%s", m->graph->initializer[i]->name), &shape, v);
+		}
+	return 0;
+}
+
+/* Return the largest difference relative to the largest value. */
+static double
+difference(const float *a, const float *b, size_t n)
+{
+	double		most = 0;
+	double		diff = 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		most = fmax(most, fabs(a[i]));
+		diff = fmax(diff, fabs(a[i] - b[i]));
+	}
+	return diff / most;
+}
+
+/* Run images one by one and together. */
+static int
+compare(const char *path)
+{
+	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
+	float	   *x = random_images(e, 4);
+	size_t		size = (size_t) (e->pre.channels * e->pre.height * e->pre.width);
+	float	   *all;
+	double		worst = 0;
+
+	if (e->fixed && e->batch == 1)
+	{
+		puts("batches of 1");
+		free(nw_extractor_run(e, x, 1));
+		return 0;
+	}
+	all = nw_extractor_run(e, x, 4);
+	for (int i = 0; i < 4; i++)
+		worst = fmax(worst, difference(all + i * e->dim, nw_extractor_run(e, x + (size_t) i * size, 1), (size_t) e->dim));
+	printf("%.1e\n", worst);
+	return !(worst < 1e-5);
+}
+
+/* Run images on both devices. */
+static int
+devices(const char *path)
+{
+	NwExtractor *a = open_model(path, NW_DEVICE_CPU, 4);
+	NwExtractor *b = open_model(path, NW_DEVICE_WEBGPU, 4);
+	float	   *x = random_images(a, 4);
+	float	   *za = nw_extractor_run(a, x, 4);
+	float	   *zb = nw_extractor_run(b, x, 4);
+	double		worst = difference(za, zb, (size_t) (4 * a->dim));
+
+	printf("%.1e\n", worst);
+	return !(worst < 1e-4);
+}
+
+/* Check what a model says of itself. */
+static int
+metadata(const char *path)
+{
+	static const char *const want[][2] = {{"nwhead.head", "fc"}, {"nwhead.kernel", "dot"}, {"nwhead.tau", "1"},
+	{"nwhead.channels", "1"}, {"nwhead.height", "16"}, {"nwhead.width", "16"}, {"nwhead.classes", "[\"0\",\"1\",\"2\",\"3\"]"},
+	{"nwhead.dim", "33"}, {"network", "cnn"}};
+	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
+	int			wrong = 0;
+
+	for (int i = 0; i < NW_LENGTH(want); i++)
+	{
+		const char *got = nw_meta_get(&e->meta, want[i][0]);
+
+		printf("%s: %s\n", want[i][0], got ? got : "(none)");
+		wrong += got == NULL || strcmp(got, want[i][1]) != 0;
+	}
+	return wrong + (e->classes != 4) + !(e->pre.mean[0] > 0.3 && e->pre.mean[0] < 0.7);
+}
+
+/* Name the output of a model's pooling. */
+static int
+inner(const char *path)
+{
+	NwBuf		b;
+	Onnx__ModelProto *m;
+
+	nw_read_file(path, &b);
+	m = nw_model_parse(path, &b);
+	for (size_t i = 0; i < m->graph->n_node; i++)
+		if (strcmp(m->graph->node[i]->op_type, "MaxPool") == 0)
+			return puts(m->graph->node[i]->output[0]) < 0;
+	return 1;
+}
+
+/* Compare vectors that a table holds with the model's own. */
+static int
+vectors(const char *path, const char *images, const char *labels, const char *file)
+{
+	NwSourceOptions o = {.idx_images = images, .idx_labels = labels};
+	NwSource   *s = nw_source_open(&o, true);
+	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 1);
+	NwCache    *c = nw_cache_new(s, &e->pre, 0);
+	float	   *x = random_images(e, 1);
+	NwBuf		text;
+	char	   *p;
+	double		worst = 0;
+
+	nw_read_file(file, &text);
+	p = text.data;
+	for (int64_t i = 0; i < s->n; i++)
+	{
+		float	   *z;
+		float	   *got;
+
+		nw_cache_tensor(c, i, 0, 0, false, x);
+		z = nw_extractor_run(e, x, 1);
+		got = nw_alloc((size_t) e->dim * sizeof(float));
+		for (int j = 0; j < e->dim; j++)
+			got[j] = strtof(p + 1, &p);
+		p = strchr(p, '\n') + 1;
+		worst = fmax(worst, difference(z, got, (size_t) e->dim));
+		free(z);
+		free(got);
+	}
+	printf("%lld vectors, %.1e\n", (long long) s->n, worst);
+	return !(worst < 1e-5);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc < 3)
+		return 2;
+	rt = nw_runtime_open(2, NULL);
+	if (strcmp(argv[1], "dump") == 0)
+		return dump(argv[2], argv[3]);
+	if (strcmp(argv[1], "compare") == 0)
+		return compare(argv[2]);
+	if (strcmp(argv[1], "devices") == 0)
+		return devices(argv[2]);
+	if (strcmp(argv[1], "metadata") == 0)
+		return metadata(argv[2]);
+	if (strcmp(argv[1], "inner") == 0)
+		return inner(argv[2]);
+	return vectors(argv[2], argv[3], argv[4], argv[5]);
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""Write a network of many operators as PyTorch exports it, to be fine-tuned.
+
+make_backbone.py FILE.onnx OPSET [KIND]
+
+KIND is "mixed" (convolutions of all kinds, squeeze-and-excitation, attention),
+"unsupported" (holds an operator nwhead has no derivative for) or "tokens" (has a
+class token, so that its batch size is fixed in the file).
+"""
+import sys
+
+import torch
+import torch.nn.functional as F
+
+C = 16
+
+
+def shapes():
+    return {
+        'stem_w': (C, 3, 3, 3), 'stem_b': (C,),
+        'bn_w': (C,), 'bn_b': (C,),
+        'dw_w': (C, 1, 3, 3), 'group_w': (2 * C, C // 2, 3, 3),
+        'squeeze_w': (4, 2 * C, 1, 1), 'squeeze_b': (4,),
+        'excite_w': (2 * C, 4, 1, 1), 'excite_b': (2 * C,),
+        'ln_w': (2 * C,), 'ln_b': (2 * C,), 'position': (16, 2 * C),
+        'q_w': (2 * C, 2 * C), 'k_w': (2 * C, 2 * C), 'v_w': (2 * C, 2 * C),
+        'mlp_w': (2 * C, 3 * C), 'mlp_b': (3 * C,),
+        'out_w': (24, 3 * C), 'out_b': (24,),
+    }
+
+
+def norm(x, w, train):
+    if train:
+        return F.batch_norm(x, None, None, w['bn_w'], w['bn_b'], True, 0.0, 1e-5)
+    return F.batch_norm(x, w['bn_mean'], w['bn_var'], w['bn_w'], w['bn_b'], False, 0.1, 1e-5)
+
+
+def forward(x, w, train=True):
+    x = F.softplus(norm(F.conv2d(x, w['stem_w'], w['stem_b'], 2, 1), w, train))
+    x = x * F.hardsigmoid(F.conv2d(x, w['dw_w'], None, 1, 1, 1, C))
+    x = F.avg_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2)
+    x = F.softplus(F.conv2d(x, w['group_w'], None, 1, 1, 1, 2))
+    s = F.adaptive_avg_pool2d(x, 1)
+    s = torch.tanh(F.conv2d(s, w['squeeze_w'], w['squeeze_b']))
+    x = x * torch.sigmoid(F.conv2d(s, w['excite_w'], w['excite_b']))
+    x = F.max_pool2d(x, 2, 2)
+    t = x.flatten(2).transpose(1, 2) + w['position']
+    t = F.layer_norm(t, (2 * C,), w['ln_w'], w['ln_b'])
+    n, tokens, d = t.shape
+    heads = [(t @ w[k]).reshape(n, tokens, 2, d // 2).permute(0, 2, 1, 3) for k in ('q_w', 'k_w', 'v_w')]
+    a = (heads[0] @ heads[1].transpose(2, 3) / (d // 2) ** 0.5).softmax(-1) @ heads[2]
+    t = t + a.permute(0, 2, 1, 3).reshape(n, tokens, d)
+    t = F.gelu(t @ w['mlp_w'] + w['mlp_b'])
+    z = t.mean(1) + t[:, 0] - torch.cat([t[:, 1, :C], t[:, 2, C:]], 1)
+    return F.linear(z, w['out_w'], w['out_b'])
+
+
+class Backbone(torch.nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+        g = torch.Generator().manual_seed(5)
+        for name, shape in shapes().items():
+            v = torch.randn(shape, generator=g) * 0.2
+            if name in ('bn_w', 'ln_w'):
+                v += 1
+            self.register_parameter(name, torch.nn.Parameter(v))
+        self.register_buffer('bn_mean', torch.zeros(C))
+        self.register_buffer('bn_var', torch.ones(C))
+
+    def forward(self, x):
+        w = dict(self.named_parameters())
+        w.update(dict(self.named_buffers()))
+        z = forward(x, w, False)
+        if self.kind == 'unsupported':
+            z = torch.cumsum(z, 1)
+        if self.kind == 'tokens':
+            cls = w['position'][:1, :24].expand(z.shape[0], 1, 24)
+            z = torch.cat([cls, z.unsqueeze(1)], 1).mean(1)
+        return z
+
+
+def main():
+    kind = sys.argv[3] if len(sys.argv) > 3 else 'mixed'
+    model = Backbone(kind).eval()
+    torch.onnx.export(model, torch.zeros(2, 3, 32, 32), sys.argv[1], opset_version=int(sys.argv[2]),
+                      training=torch.onnx.TrainingMode.PRESERVE, input_names=['x'], output_names=['features'],
+                      dynamic_axes={'x': {0: 'batch'}, 'features': {0: 'batch'}})
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,302 @@
+/*
+ * units.c: tests of the trainer's parts that need no model and no server.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../trainer/graph.h"
+#include "../../trainer/images.h"
+#include "../../trainer/model.h"
+#include "../../trainer/pipe.h"
+#include "../../trainer/sampler.h"
+
+static int	failed;
+
+/* Report one check. */
+static void
+check(bool ok, const char *what)
+{
+	printf("%s %s\n", ok ? "ok" : "not ok", what);
+	failed += !ok;
+}
+
+/* Make a source of n images of so many classes, in turn; the last class has `few`. */
+static NwSource *
+make_source(int n, int classes, int few)
+{
+	NwSource   *s = nw_alloc0(sizeof(NwSource));
+	char	  **names = nw_alloc((size_t) n * sizeof(char *));
+
+	s->n = n;
+	s->name = nw_strdup("test");
+	for (int i = 0; i < n; i++)
+	{
+		int			k = i < few ? classes - 1 : i % (classes - 1);
+
+		names[i] = nw_printf("c%03d", k);
+	}
+	nw_source_set_labels(s, names);
+	return s;
+}
+
+/* Check what the paper asks of supports, over many steps. */
+static void
+test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
+{
+	NwSource   *s = make_source(n, classes, few);
+	NwSampler  *sampler;
+	NwChoice	a;
+	NwChoice	b;
+	bool		own = false;	/* a query among its own supports */
+	bool		absent = false;	/* a query's class not among its supports */
+	bool		uneven = false;	/* classes filled unevenly */
+	bool		wrong = false;	/* a membership that does not fit the labels */
+	bool		same = true;	/* a step drawn twice is the same */
+	bool		targets = true;
+
+	spec.slots = s->n_classes < spec.supports ? s->n_classes : spec.supports;
+	sampler = nw_sampler_new(s, &spec, 0.1, 7);
+	nw_choice_init(&a, &spec);
+	nw_choice_init(&b, &spec);
+	for (int step = 0; step < 200; step++)
+	{
+		nw_sampler_draw(sampler, step, &a);
+		nw_sampler_draw(sampler, step, &b);
+		same &= memcmp(a.image, b.image, (size_t) nw_batch_images(&spec) * sizeof(int64_t)) == 0;
+		for (int q = 0; q < spec.queries; q++)
+		{
+			int			set = spec.shared ? 0 : q;
+			const int64_t *support = a.image + spec.queries + set * spec.supports;
+			const float *member = a.member + (size_t) set * (size_t) spec.supports * (size_t) spec.slots;
+			int			count[512] = {0};
+			int			found = 0;
+			int			least = spec.supports;
+			int			most = 0;
+			double		sum = 0;
+
+			for (int i = 0; i < spec.supports; i++)
+			{
+				own |= support[i] == a.image[q];
+				found += s->label[support[i]] == s->label[a.image[q]];
+				wrong |= (member[i * spec.slots + a.truth[q]] == 0) != (s->label[support[i]] == s->label[a.image[q]]);
+				count[s->label[support[i]]]++;
+			}
+			absent |= found == 0;
+			for (int c = 0; c < s->n_classes; c++)
+				if (count[c] > 0)
+				{
+					least = count[c] < least ? count[c] : least;
+					most = count[c] > most ? count[c] : most;
+				}
+			uneven |= few == 0 && most - least > 1;
+			for (int i = 0; i < spec.slots; i++)
+				sum += a.targets[q * spec.slots + i];
+			targets &= sum <= 1 + 1e-6 && a.targets[q * spec.slots + a.truth[q]] > 0.9f;
+		}
+	}
+	check(!own, nw_printf("%s: no query is its own support", what));
+	check(!absent, nw_printf("%s: a query's class is among its supports", what));
+	check(!uneven, nw_printf("%s: classes are filled evenly", what));
+	check(!wrong, nw_printf("%s: memberships fit the labels", what));
+	check(same, nw_printf("%s: a step depends on its number alone", what));
+	check(targets, nw_printf("%s: targets are smoothed probabilities", what));
+	nw_choice_free(&a);
+	nw_choice_free(&b);
+	nw_sampler_free(sampler);
+}
+
+/* Check that the FC head sees every image once in each epoch. */
+static void
+test_epochs(void)
+{
+	NwSource   *s = make_source(96, 4, 0);
+	NwBatchSpec spec = {.queries = 8, .slots = 3};
+	NwSampler  *sampler = nw_sampler_new(s, &spec, 0, 3);
+	NwChoice	c;
+	bool		once = true;
+
+	nw_choice_init(&c, &spec);
+	for (int epoch = 0; epoch < 3; epoch++)
+	{
+		int			seen[96] = {0};
+
+		for (int i = 0; i < 12; i++)
+		{
+			nw_sampler_draw(sampler, epoch * 12 + i, &c);
+			for (int q = 0; q < 8; q++)
+				seen[c.image[q]]++;
+		}
+		for (int i = 0; i < 96; i++)
+			once &= seen[i] == 1;
+	}
+	check(once, "fc: an epoch shows every image once");
+	nw_choice_free(&c);
+	nw_sampler_free(sampler);
+}
+
+/* Check resizing: a constant stays, a ramp keeps its mean and order, equal size copies. */
+static void
+test_fit(void)
+{
+	NwPreprocess pre = {.channels = 3, .height = 17, .width = 13, .zoom = 1.2, .std = {1, 1, 1}};
+	uint8_t		in[40 * 50 * 3];
+	uint8_t		out[17 * 13 * 3];
+	NwImage		image = {40, 50, 3, in};
+	bool		constant = true;
+	bool		rising = true;
+
+	memset(in, 77, sizeof(in));
+	nw_image_fit(&image, &pre, out);
+	for (size_t i = 0; i < sizeof(out); i++)
+		constant &= out[i] == 77;
+	check(constant, "fit: a constant image stays constant");
+	for (int i = 0; i < 40 * 50 * 3; i++)
+		in[i] = (uint8_t) (i / 3 % 50 * 5);
+	nw_image_fit(&image, &pre, out);
+	for (int x = 1; x < 13; x++)
+		rising &= out[x * 3] > out[(x - 1) * 3];
+	check(rising && out[6 * 3] > 118 && out[6 * 3] < 128, "fit: a ramp keeps its order and centre");
+	pre = (NwPreprocess) {.channels = 1, .height = 40, .width = 50, .zoom = 1, .std = {1, 1, 1}};
+	image.channels = 1;
+	{
+		uint8_t		copy[40 * 50];
+
+		nw_image_fit(&image, &pre, copy);
+		check(memcmp(copy, in, sizeof(copy)) == 0, "fit: an image of the right size is copied");
+	}
+}
+
+/* Check normalising, moving and mirroring. */
+static void
+test_tensor(void)
+{
+	NwPreprocess pre = {.channels = 1, .height = 2, .width = 3, .zoom = 1, .mean = {0.5}, .std = {0.25}};
+	uint8_t		in[6] = {0, 51, 102, 153, 204, 255};
+	float		out[6];
+
+	nw_image_tensor(in, &pre, 0, 0, false, out);
+	check(fabsf(out[0] + 2) < 1e-6f && fabsf(out[5] - 2) < 1e-6f && fabsf(out[1] + 1.2f) < 1e-6f, "tensor: normalised");
+	nw_image_tensor(in, &pre, 0, 0, true, out);
+	check(fabsf(out[0] + 0.4f) < 1e-6f && fabsf(out[2] + 2) < 1e-6f, "tensor: mirrored");
+	nw_image_tensor(in, &pre, 1, -1, false, out);
+	check(out[0] == 0 && fabsf(out[1] - 0.4f) < 1e-6f && out[3] == 0 && out[5] == 0, "tensor: moved");
+}
+
+/* Check that equal constants are one tensor. */
+static void
+test_constants(void)
+{
+	NwStates	states = {0};
+	NwGraph    *g = nw_graph_new(NW_FOR_TRAINING, false, &states, 0);
+	NwT			a = nw_scalar(g, 0.5);
+	bool		same = true;
+
+	for (int i = 0; i < 500; i++)
+		nw_scalar(g, i);
+	for (int i = 0; i < 500; i++)
+		same &= nw_scalar(g, i) == nw_scalar(g, i);
+	check(same && nw_scalar(g, 0.5) == a, "graph: equal constants are one tensor");
+	check(nw_int64s(g, 1, (int64_t[]) {1}) != nw_int64s(g, 2, (int64_t[]) {1, 1}), "graph: other constants are another");
+	nw_graph_free(g);
+}
+
+/* Check that states survive a file, bit for bit, and that a cut file is refused. */
+static void
+test_states(void)
+{
+	NwStates	a = {0};
+	NwStates	b = {0};
+	NwMetas		meta = {0};
+	NwMetas		back = {0};
+	float		v[3] = {1.5f, -0.0f, 1e-42f};
+	NwBuf		bytes;
+	Onnx__ModelProto *m;
+
+	nw_state_add(&a, "x", NW_SHAPE(3), v);
+	nw_meta_set(&meta, "key", "%s", "a \"value\"");
+	nw_states_pack(&a, &meta, &bytes);
+	m = nw_model_parse("memory", &bytes);
+	nw_model_metas(m, &back);
+	nw_states_unpack(m, "memory", &b);
+	check(memcmp(b.item[0].data, v, sizeof(v)) == 0 && strcmp(nw_meta_get(&back, "key"), "a \"value\"") == 0,
+		  "states: a file keeps every bit");
+	check(onnx__model_proto__unpack(NULL, bytes.len - 5, (uint8_t *) bytes.data) == NULL, "states: a cut file is refused");
+}
+
+static char *
+fill(void *arg, int64_t seq, void *slot)
+{
+	(void) arg;
+	*(int64_t *) slot = seq;
+	return seq == 1000 ? nw_strdup("end") : NULL;
+}
+
+/* Check that batches come in order and slots are not reused too early. */
+static void
+test_pipe(void)
+{
+	int64_t		memory[3];
+	void	   *slots[3] = {&memory[0], &memory[1], &memory[2]};
+	NwPipe	   *p = nw_pipe_start(fill, NULL, 5, 1000, slots, 3);
+	bool		order = true;
+
+	for (int64_t i = 5; i < 1000; i++)
+	{
+		int64_t    *s = nw_pipe_take(p);
+
+		order &= *s == i;
+		nw_pipe_return(p);
+	}
+	nw_pipe_stop(p);
+	check(order, "pipe: batches come in order");
+	p = nw_pipe_start(fill, NULL, 0, 1000, slots, 3);
+	nw_pipe_take(p);
+	nw_pipe_stop(p);
+	check(true, "pipe: it can be stopped half-way");
+}
+
+/* Check the generator's range and evenness. */
+static void
+test_rng(void)
+{
+	NwRng		r = nw_rng(1, 2, 3);
+	int			count[7] = {0};
+	double		sum = 0;
+	double		square = 0;
+	bool		even = true;
+
+	for (int i = 0; i < 70000; i++)
+	{
+		double		v = nw_rng_normal(&r);
+
+		count[nw_rng_below(&r, 7)]++;
+		sum += v;
+		square += v * v;
+	}
+	for (int i = 0; i < 7; i++)
+		even &= abs(count[i] - 10000) < 500;
+	check(even, "rng: whole numbers are even");
+	check(fabs(sum / 70000) < 0.02 && fabs(square / 70000 - 1) < 0.03, "rng: normal numbers have mean 0 and variance 1");
+}
+
+int
+main(void)
+{
+	test_sampler(11, 400, 0, (NwBatchSpec) {.queries = 8, .supports = 10}, "distinct, as many classes as supports");
+	test_sampler(6, 200, 0, (NwBatchSpec) {.queries = 8, .supports = 10}, "distinct, two of each class");
+	test_sampler(101, 400, 0, (NwBatchSpec) {.queries = 4, .supports = 10}, "distinct, many classes");
+	test_sampler(11, 400, 0, (NwBatchSpec) {.queries = 16, .supports = 64, .shared = true}, "shared");
+	test_sampler(101, 500, 0, (NwBatchSpec) {.queries = 16, .supports = 20, .shared = true}, "shared, many classes");
+	test_sampler(5, 60, 1, (NwBatchSpec) {.queries = 8, .supports = 20, .shared = true}, "shared, a class of one");
+	test_sampler(5, 60, 1, (NwBatchSpec) {.queries = 8, .supports = 10}, "distinct, a class of one");
+	test_epochs();
+	test_fit();
+	test_tensor();
+	test_constants();
+	test_states();
+	test_pipe();
+	test_rng();
+	return failed > 0;
+}

@@ -1,0 +1,46 @@
+/*
+ * extractor.h: a model that turns images into embeddings.
+ */
+#ifndef NW_EXTRACTOR_H
+#define NW_EXTRACTOR_H
+
+#include "images.h"
+#include "model.h"
+#include "ort.h"
+
+/* what the command line says about a model whose metadata do not */
+typedef struct NwExtractorOptions
+{
+	const char *path;
+	const char *output;
+	int			height;			/* 0: as the model has it */
+	int			width;
+	int			resize;			/* shorter side before the centre is cut; 0: as the model has it */
+	double		mean[3];
+	double		std[3];
+	int			n_mean;
+	int			n_std;
+	int			batch;
+} NwExtractorOptions;
+
+typedef struct NwExtractor
+{
+	NwSession  *session;
+	NwBinding  *binding;
+	NwMetas		meta;
+	NwPreprocess pre;
+	char	   *input;
+	char	   *output;
+	int			batch;			/* images of a run */
+	bool		fixed;			/* the model takes no other number */
+	int			dim;			/* known after the first run */
+	int			classes;		/* of an FC head; 0 where there is none */
+	float	   *head;			/* [classes, dim]: (W_c, b_c) */
+	char	  **class_name;
+} NwExtractor;
+
+NwExtractor *nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o);
+float	   *nw_extractor_run(NwExtractor *e, float *images, int n);	/* [n, dim], the caller's to free */
+void		nw_extractor_close(NwExtractor *e);
+
+#endif
