@@ -21,6 +21,7 @@
 #include "args.h"
 #include "batch.h"
 #include "calibrate.h"
+#include "diagnose.h"
 #include "kmeans.h"
 #include "progress.h"
 #include "prototypes.h"
@@ -690,6 +691,7 @@ nw_distill(PG_FUNCTION_ARGS)
 	if (calibrate)
 		set.tau = cross_fit_tau(&task, source, set.tau);
 	nw_prototypes_delete(schema, name);
+	nw_diagnosis_delete(schema, name);
 	stored = store_prototypes(&task, schema, name);
 	register_distilled(schema, old, &set);
 	nw_progress_done();
