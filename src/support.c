@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -20,6 +19,7 @@
 #define CHUNK_BYTES	(4 * 1024 * 1024)
 #define CHUNK_ROWS	8192
 #define ID_BYTES	(64 * 1024)
+#define LARGE_PAGE	(2 * 1024 * 1024)
 
 NwSupport *
 nw_support_create(MemoryContext parent, const NwSource *source, int columns,
@@ -53,19 +53,27 @@ chunk_array(NwSupport *support, Size width)
 	return MemoryContextAlloc(support->mcxt, size);
 }
 
-/* Ask for large pages, which halve the cost of filling fresh memory. */
-static void
-prefer_large_pages(void *start, Size size)
+/*
+ * Allocate the vectors of a chunk, on large pages where the system has them:
+ * these spare most of the address translations, which cost a pass over the
+ * vectors as much as the memory itself.
+ */
+static float *
+chunk_vectors(NwSupport *support, Size width)
 {
-#ifdef MADV_HUGEPAGE
-	uintptr_t	page = (uintptr_t) sysconf(_SC_PAGESIZE);
-	uintptr_t	from = ((uintptr_t) start + page - 1) & ~(page - 1);
-	uintptr_t	to = ((uintptr_t) start + size) & ~(page - 1);
+	Size		size = width * support->chunk_rows;
+	char	   *start;
 
+	if (size < LARGE_PAGE)
+		return chunk_array(support, width);
+	support->bytes += size;
+	start = MemoryContextAllocHuge(support->mcxt, size + LARGE_PAGE);
+	start = (char *) TYPEALIGN(LARGE_PAGE, start);
+#ifdef MADV_HUGEPAGE
 	/* advice only: nothing depends on its being taken */
-	if (to > from)
-		(void) madvise((void *) from, to - from, MADV_HUGEPAGE);
+	(void) madvise(start, size, MADV_HUGEPAGE);
 #endif
+	return (float *) start;
 }
 
 /* Start a new chunk. */
@@ -94,8 +102,7 @@ add_chunk(NwSupport *support)
 
 	chunk = &support->chunk[support->nchunks++];
 	memset(chunk, 0, sizeof(NwChunk));
-	chunk->x = chunk_array(support, width);
-	prefer_large_pages(chunk->x, width * support->chunk_rows);
+	chunk->x = chunk_vectors(support, width);
 	chunk->class = chunk_array(support, sizeof(int32));
 	if (nw_kernel_needs_norms(support->kernel))
 		chunk->inverse_norm = chunk_array(support, sizeof(double));
