@@ -478,7 +478,7 @@ cross_fit_pass(NwTuning *tuning)
 
 /* Put the rows of a class in random order. */
 static int64 *
-shuffle_class(const Task *task, int64 from, int n, uint64 seed)
+shuffle_class(int64 from, int n, uint64 seed)
 {
 	int64	   *rows = palloc_extended(sizeof(int64) * Max(n, 1),
 									   MCXT_ALLOC_HUGE);
@@ -540,7 +540,7 @@ make_folds(CrossFit *fit, const NwSource *source)
 	{
 		int64		from = support->class_start[i];
 		int			n = (int) (support->class_start[i + 1] - from);
-		int64	   *rows = shuffle_class(task, from, n,
+		int64	   *rows = shuffle_class(from, n,
 										 nw_random_derive((uint64) task->seed,
 														  from));
 		int64	   *others = palloc_extended(sizeof(int64) * Max(n, 1),
