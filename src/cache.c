@@ -239,6 +239,29 @@ nw_cache_reserve(Size bytes)
 	return true;
 }
 
+bool
+nw_cache_reserve_more(const NwSupport *support, Size bytes)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		if (entry->support == support)
+		{
+			if (entry->bytes == 0 || entry->bytes + bytes > nw_cache_bound())
+				return false;
+			entry->bytes += bytes;
+
+			/* it is the one used last, so that it is not among those to go */
+			dlist_move_head(&entries, &entry->node);
+			return nw_cache_reserve(0);
+		}
+	}
+	return false;
+}
+
 void
 nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
 			  NwSupport *support, bool too_big)

@@ -57,6 +57,12 @@ extern void nw_cache_forget(const NwSupport *support);
 extern bool nw_cache_reserve(Size bytes);
 
 /*
+ * Make room for a support that the cache holds to grow by so many bytes; false
+ * where it would not fit, or is not the cache's.
+ */
+extern bool nw_cache_reserve_more(const NwSupport *support, Size bytes);
+
+/*
  * Remember what a call has read: the packed rows, whose memory the cache
  * takes over, or (support NULL) only that it was read.
  */

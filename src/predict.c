@@ -50,6 +50,7 @@ nw_predict(FunctionCallInfo fcinfo, NwQueryForm form)
 	nw_call_classes(&call, fcinfo, 2);
 	nw_call_exclude(&call, fcinfo, 3);
 	min_confidence = confidence_argument(fcinfo, 4);
+	call.label_only = min_confidence == 0;
 
 	tally = nw_tally(&call);
 	best = nw_tally_best(tally);

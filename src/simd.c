@@ -308,6 +308,8 @@ const NwSimd nw_simd_scalar = {
 	.exp_sum = scalar_exp_sum,
 	.max = scalar_max,
 	.bin_sum = scalar_bin_sum,
+	.coarse_copy = nw_scalar_coarse_copy,
+	.coarse_sqdist = nw_scalar_coarse_sqdist,
 	.half_to_float = scalar_half_to_float
 };
 

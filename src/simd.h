@@ -28,6 +28,9 @@
 /* How many terms bin_sum takes: a term is below 2^84. */
 #define NW_BIN_SUM_MAX	4096
 
+/* The largest number in a half-size copy, see coarse.h. */
+#define NW_COARSE_MAX	32767
+
 typedef struct NwSimd
 {
 	const char *name;			/* "scalar", "avx2" or "avx512" */
@@ -94,6 +97,21 @@ typedef struct NwSimd
 	void		(*bin_sum) (double top, int n, const double *bin,
 							const uint64_t *hi, const uint64_t *lo,
 							uint64_t *low, uint64_t *high);
+
+	/*
+	 * copy[j] = x[j] * scale / step, rounded and kept within -32767 .. 32767;
+	 * returns the sum over j of (x[j] * scale - copy[j] * step)^2
+	 */
+	double		(*coarse_copy) (const float *x, int dim, double scale,
+								double step, int16_t *copy);
+
+	/*
+	 * out[i] = sum over j of (t[j] - copy[i][j])^2 in float; t [dim], copy
+	 * [n][dim].  Off by at most dim / 16 + 24 half-units in the last place of a
+	 * float: see coarse.c.
+	 */
+	void		(*coarse_sqdist) (const float *t, const int16_t *copy, int dim,
+								  int n, float *out);
 
 	/* Widen IEEE binary16 to float, subnormals, infinities and NaN included */
 	void		(*half_to_float) (const uint16_t *half, int n, float *out);

@@ -381,6 +381,8 @@ const NwSimd nw_simd_avx2 = {
 	.exp_sum = nw_avx2_exp_sum,
 	.max = nw_avx2_max,
 	.bin_sum = nw_avx2_bin_sum,
+	.coarse_copy = nw_avx2_coarse_copy,
+	.coarse_sqdist = nw_avx2_coarse_sqdist,
 	.half_to_float = avx2_half_to_float
 };
 

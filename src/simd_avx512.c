@@ -388,6 +388,8 @@ const NwSimd nw_simd_avx512 = {
 	.exp_sum = nw_avx512_exp_sum,
 	.max = nw_avx512_max,
 	.bin_sum = nw_avx512_bin_sum,
+	.coarse_copy = nw_avx512_coarse_copy,
+	.coarse_sqdist = nw_avx512_coarse_sqdist,
 	.half_to_float = avx512_half_to_float
 };
 

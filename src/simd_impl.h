@@ -79,6 +79,11 @@ typedef enum SumKind
 #define NW_MANTISSA_MASK	UINT64_C(0x000fffffffffffff)
 #define NW_MANTISSA_ONE		UINT64_C(0x0010000000000000)
 
+extern double nw_scalar_coarse_copy(const float *x, int dim, double scale,
+									double step, int16_t *copy);
+extern void nw_scalar_coarse_sqdist(const float *t, const int16_t *copy,
+									int dim, int n, float *out);
+
 #if defined(__x86_64__)
 
 /* The parts of an implementation that have a file of their own. */
@@ -89,6 +94,10 @@ extern void nw_avx2_sqdist_scaled_block(const double *q, int nq,
 										int dim, int n, double *out);
 extern void nw_avx2_dot_block(const double *q, int nq, const float *x,
 							  int dim, int n, double *out);
+extern double nw_avx2_coarse_copy(const float *x, int dim, double scale,
+								  double step, int16_t *copy);
+extern void nw_avx2_coarse_sqdist(const float *t, const int16_t *copy,
+								  int dim, int n, float *out);
 extern double nw_avx2_exp_sum(const double *score, int n, double factor,
 							  double shift);
 extern double nw_avx2_max(const double *value, int n);
@@ -103,6 +112,10 @@ extern void nw_avx512_sqdist_scaled_block(const double *q, int nq,
 										  int dim, int n, double *out);
 extern void nw_avx512_dot_block(const double *q, int nq, const float *x,
 								int dim, int n, double *out);
+extern double nw_avx512_coarse_copy(const float *x, int dim, double scale,
+								  double step, int16_t *copy);
+extern void nw_avx512_coarse_sqdist(const float *t, const int16_t *copy,
+								  int dim, int n, float *out);
 extern double nw_avx512_exp_sum(const double *score, int n, double factor,
 								double shift);
 extern double nw_avx512_max(const double *value, int n);

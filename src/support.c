@@ -21,6 +21,9 @@
 #define ID_BYTES	(64 * 1024)
 #define LARGE_PAGE	(2 * 1024 * 1024)
 
+/* Vectors that a processor's caches hold gain nothing from copies. */
+#define COPIES_FROM	(16 * 1024 * 1024)
+
 NwSupport *
 nw_support_create(MemoryContext parent, const NwSource *source, int columns,
 				  NwLabels *labels)
@@ -58,7 +61,7 @@ chunk_array(NwSupport *support, Size width)
  * these spare most of the address translations, which cost a pass over the
  * vectors as much as the memory itself.
  */
-static float *
+static void *
 chunk_vectors(NwSupport *support, Size width)
 {
 	Size		size = width * support->chunk_rows;
@@ -73,7 +76,7 @@ chunk_vectors(NwSupport *support, Size width)
 	/* advice only: nothing depends on its being taken */
 	(void) madvise(start, size, MADV_HUGEPAGE);
 #endif
-	return (float *) start;
+	return start;
 }
 
 /* Start a new chunk. */
@@ -233,6 +236,59 @@ nw_support_check_rows(const NwSupport *support, const NwSource *source)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("set \"%s\" has no support", source->set->name),
 				 errdetail("No row with an embedding and a label is visible.")));
+}
+
+Size
+nw_support_copies_size(const NwSupport *support)
+{
+	Size		size = (Size) support->n * support->dim * sizeof(float);
+
+	if (size < COPIES_FROM || !nw_coarse_serves(support->kernel))
+		return 0;
+
+	/* chunks are allocated whole */
+	return sizeof(int16) * support->dim *
+		((Size) (support->nchunks - 1) * support->chunk_rows + NW_BLOCK_ROWS);
+}
+
+void
+nw_support_make_copies(NwSupport *support)
+{
+	float		magnitude = 0;
+
+	support->has_copies = false;
+	if (support->kernel == NW_HYPERSPHERE)
+		magnitude = 1;
+	else
+	{
+		for (int c = 0; c < support->nchunks; c++)
+		{
+			NwChunk    *chunk = &support->chunk[c];
+
+			magnitude = Max(magnitude,
+							nw_coarse_magnitude(chunk->x, (int64) chunk->n *
+												support->dim));
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	if (!nw_coarse_init(&support->coarse, magnitude))
+		return;
+	for (int c = 0; c < support->nchunks; c++)
+	{
+		NwChunk    *chunk = &support->chunk[c];
+
+		if (chunk->copy == NULL)
+			chunk->copy = c == 0 ?
+				MemoryContextAlloc(support->mcxt, sizeof(int16) *
+								   support->dim * NW_BLOCK_ROWS) :
+				chunk_vectors(support, sizeof(int16) * support->dim);
+		nw_coarse_copy(&support->coarse, chunk->x,
+					   support->kernel == NW_HYPERSPHERE ?
+					   chunk->inverse_norm : NULL,
+					   support->dim, chunk->n, chunk->copy);
+		CHECK_FOR_INTERRUPTS();
+	}
+	support->has_copies = true;
 }
 
 /* Compare two rows of one class by vector, then id, for qsort_arg. */

@@ -7,6 +7,7 @@
 
 #include "postgres.h"
 
+#include "coarse.h"
 #include "labels.h"
 #include "source.h"
 
@@ -18,6 +19,7 @@ typedef struct NwChunk
 {
 	int			n;
 	float	   *x;				/* [n][dim] */
+	int16	   *copy;			/* [n][dim] half-size, once made */
 	int32	   *class;			/* [n] */
 	double	   *inverse_norm;	/* [n] */
 	double	   *log_weight;		/* [n] */
@@ -41,6 +43,10 @@ typedef struct NwSupport
 	int			allocated;
 	int			chunk_rows;		/* of the last chunk; the first has
 								 * NW_BLOCK_ROWS */
+	bool		has_copies;
+	NwCoarse	coarse;			/* of the copies */
+	int			labels_asked;	/* calls that wanted nothing but a label, */
+	int			labels_unsure;	/* and those that the copies did not settle */
 	int64	   *class_start;	/* [labels->n + 1] once sorted: where the rows
 								 * of the i-th class in byte order begin */
 	char	   *id_space;		/* where the next id goes, and how much room */
@@ -76,6 +82,15 @@ extern void nw_support_check_rows(const NwSupport *support,
  * in which they were read.
  */
 extern void nw_support_sort(NwSupport *support, bool canonical);
+
+/*
+ * What half-size copies of the rows would take, or 0 where there is no point
+ * in them.
+ */
+extern Size nw_support_copies_size(const NwSupport *support);
+
+/* Make the copies. */
+extern void nw_support_make_copies(NwSupport *support);
 
 /* Find a row: its chunk and its place there. */
 static inline const NwChunk *

@@ -4,7 +4,8 @@
  *
  * Supports come from one of two places: rows streaming out of a scan, or
  * chunks packed by an earlier call of the statement.  Either way they are
- * measured in blocks, and from there on the code is the same.
+ * measured in blocks, and from there on the code is the same.  Where nothing
+ * but the label is wanted, half-size copies of packed rows are tried first.
  */
 #include "postgres.h"
 
@@ -207,12 +208,17 @@ finish_block(Sweep *sweep)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Compare the query with rows packed earlier. */
-static void
-sweep_packed(Sweep *sweep, const NwSupport *support)
+/*
+ * Compare the query with rows packed earlier; with their half-size copies
+ * where t, the query made ready for these, is given.  Returns the largest
+ * measure of a copy.
+ */
+static double
+sweep_packed(Sweep *sweep, const NwSupport *support, const float *t)
 {
 	NwQuery    *query = &sweep->tally->query;
 	Block	   *block = &sweep->block;
+	double		largest = 0;
 
 	check_dim(sweep, support->dim);
 	for (int c = 0; c < support->nchunks; c++)
@@ -221,11 +227,20 @@ sweep_packed(Sweep *sweep, const NwSupport *support)
 
 		for (int from = 0; from < chunk->n; from += NW_BLOCK_ROWS)
 		{
+			Size		first = (Size) from * support->dim;
+
 			block->n = Min(NW_BLOCK_ROWS, chunk->n - from);
-			nw_query_measure(query, chunk->x + (Size) from * support->dim,
-							 chunk->inverse_norm ?
-							 chunk->inverse_norm + from : NULL,
-							 block->n, block->measure);
+			if (t)
+			{
+				nw_coarse_measure(&support->coarse, t, chunk->copy + first,
+								  support->dim, block->n, block->measure);
+				largest = Max(largest, nw_simd->max(block->measure, block->n));
+			}
+			else
+				nw_query_measure(query, chunk->x + first,
+								 chunk->inverse_norm ?
+								 chunk->inverse_norm + from : NULL,
+								 block->n, block->measure);
 			nw_query_score(query, block->measure, block->n, block->score);
 			if (chunk->log_weight)
 			{
@@ -240,6 +255,7 @@ sweep_packed(Sweep *sweep, const NwSupport *support)
 			finish_block(sweep);
 		}
 	}
+	return largest;
 }
 
 /* Turn the measures of a streamed block into scores, and finish it. */
@@ -421,6 +437,69 @@ finish_answer(Sweep *sweep)
 	nw_top_sort(&tally->others);
 }
 
+/*
+ * Say whether the half-size copies of a packed support may settle this call,
+ * making them where that is likely to pay.
+ */
+static bool
+copies_may_settle(const Sweep *sweep, NwSupport *support)
+{
+	Size		size;
+
+	if (!sweep->call->label_only || sweep->want_ids || support->shared)
+		return false;
+	support->labels_asked++;
+	if (support->has_copies)
+		return support->labels_unsure * 4 <= support->labels_asked;
+
+	/* the second call after packing: probably not the last */
+	if (support->labels_asked != 2)
+		return false;
+	size = nw_support_copies_size(support);
+	if (size == 0 || !nw_cache_reserve_more(support, size))
+		return false;
+	nw_support_make_copies(support);
+	return support->has_copies;
+}
+
+/*
+ * Answer from half-size copies; false where the most probable class leads by
+ * no more than their errors can account for.
+ */
+static bool
+settle_by_copies(Sweep *sweep, NwSupport *support)
+{
+	NwTally    *tally = sweep->tally;
+	float	   *t;
+	double		largest;
+	double		error;
+	int			best;
+	bool		settled = true;
+
+	check_dim(sweep, support->dim);
+	t = palloc(support->dim * sizeof(float));
+	nw_coarse_query(&support->coarse, &tally->query, t);
+	largest = sweep_packed(sweep, support, t);
+	pfree(t);
+	finish_answer(sweep);
+
+	/* the best class has lost as much as another may have gained */
+	error = nw_coarse_score_error(&support->coarse, &tally->query, largest);
+	best = nw_tally_best(tally);
+	for (int i = 0; i < tally->nclasses; i++)
+	{
+		if (i != best && nw_scaled_log_ratio(tally->value[best],
+											 tally->value[i]) <= 2 * error)
+			settled = false;
+	}
+	if (settled)
+		return true;
+	support->labels_unsure++;
+	for (int i = 0; i < tally->allocated; i++)
+		nw_mass_clear(&tally->mass[i]);
+	return false;
+}
+
 NwTally *
 nw_tally(const NwCall *call)
 {
@@ -441,7 +520,10 @@ nw_tally(const NwCall *call)
 	if (state == NW_CACHE_PACKED)
 	{
 		start_answer(&sweep, support->kernel, support->tau, support->labels);
-		sweep_packed(&sweep, support);
+		if (copies_may_settle(&sweep, support) &&
+			settle_by_copies(&sweep, support))
+			return sweep.tally;
+		sweep_packed(&sweep, support, NULL);
 	}
 	else
 	{
@@ -455,7 +537,7 @@ nw_tally(const NwCall *call)
 
 			start_answer(&sweep, support->kernel, support->tau,
 						 support->labels);
-			sweep_packed(&sweep, support);
+			sweep_packed(&sweep, support, NULL);
 			if (nw_cache_may_keep(&key, &none))
 				nw_cache_keep(&key, &none, support, false);
 			finish_answer(&sweep);

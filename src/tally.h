@@ -35,6 +35,7 @@ typedef struct NwCall
 	int			top;			/* how many heaviest supports to name */
 	bool		by_truth;		/* as many of class truth and of all others */
 	NwBytes		truth;
+	bool		label_only;		/* nothing but the most probable class */
 	bool		once;			/* the query does not change from row to row */
 	MemoryContext caller;		/* lives as long as the calling expression */
 } NwCall;
