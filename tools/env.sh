@@ -37,7 +37,7 @@ load_settings() {
 	fi
 	prepend PERL5LIB "$NW_DEPS"/usr/share/perl5 "$NW_DEPS"/usr/lib/*/perl5/5.*
 	prepend PYTHONPATH "$NW_DEPS"/usr/lib/python3/dist-packages
-	prepend LD_LIBRARY_PATH "$NW_DEPS"/usr/lib/*-linux-gnu* \
+	prepend LD_LIBRARY_PATH "$NW_DEPS"/usr/lib "$NW_DEPS"{,/usr}/lib/*-linux-gnu* \
 		"$NW_DEPS"/usr/lib/*/{lapack,blas,openblas-pthread}
 	if [[ -d $NW_DEPS$NW_FASHION ]]; then
 		NW_FASHION=$NW_DEPS$NW_FASHION
