@@ -146,12 +146,11 @@ check_layout(TupleDesc desc)
 
 /* Copy a text or name attribute, or return NULL. */
 static char *
-get_string(HeapTuple tuple, int attnum, TupleDesc desc)
+get_string(const Datum *values, const bool *nulls, int attnum, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(tuple, attnum, desc, &isnull);
+	Datum		value = values[attnum - 1];
 
-	if (isnull)
+	if (nulls[attnum - 1])
 		return NULL;
 	if (TupleDescAttr(desc, attnum - 1)->atttypid == NAMEOID)
 		return pstrdup(NameStr(*DatumGetName(value)));
@@ -163,37 +162,37 @@ static NwSet *
 decode_set(HeapTuple tuple, TupleDesc desc)
 {
 	NwSet	   *set = palloc0(sizeof(NwSet));
-	char	   *kernel = get_string(tuple, Anum_kernel, desc);
-	Datum		value;
-	bool		tau_isnull;
-	bool		version_isnull;
-	bool		isnull;
+	Datum	   *values = palloc(desc->natts * sizeof(Datum));
+	bool	   *nulls = palloc(desc->natts * sizeof(bool));
+	char	   *kernel;
 
-	set->name = get_string(tuple, Anum_name, desc);
-	set->owner = get_string(tuple, Anum_owner, desc);
-	set->mode = get_string(tuple, Anum_mode, desc);
-	set->parent = get_string(tuple, Anum_parent, desc);
-	set->schema = get_string(tuple, Anum_schema, desc);
-	set->relation = get_string(tuple, Anum_relation, desc);
-	set->embedding = get_string(tuple, Anum_embedding, desc);
-	set->label = get_string(tuple, Anum_label, desc);
-	set->id = get_string(tuple, Anum_id, desc);
-	set->weight = get_string(tuple, Anum_weight, desc);
-	value = heap_getattr(tuple, Anum_tau, desc, &tau_isnull);
-	set->tau = tau_isnull ? 0 : DatumGetFloat8(value);
-	value = heap_getattr(tuple, Anum_k, desc, &isnull);
-	set->k = isnull ? 0 : DatumGetInt32(value);
-	value = heap_getattr(tuple, Anum_seed, desc, &isnull);
-	set->seed = isnull ? 0 : DatumGetInt64(value);
-	value = heap_getattr(tuple, Anum_dim, desc, &isnull);
-	set->dim = isnull ? 0 : DatumGetInt32(value);
-	value = heap_getattr(tuple, Anum_version, desc, &version_isnull);
-	set->version = version_isnull ? 0 : DatumGetInt64(value);
-	value = heap_getattr(tuple, Anum_centroids, desc, &isnull);
-	set->centroids = !isnull && DatumGetBool(value);
+	heap_deform_tuple(tuple, desc, values, nulls);
+	kernel = get_string(values, nulls, Anum_kernel, desc);
+	set->name = get_string(values, nulls, Anum_name, desc);
+	set->owner = get_string(values, nulls, Anum_owner, desc);
+	set->mode = get_string(values, nulls, Anum_mode, desc);
+	set->parent = get_string(values, nulls, Anum_parent, desc);
+	set->schema = get_string(values, nulls, Anum_schema, desc);
+	set->relation = get_string(values, nulls, Anum_relation, desc);
+	set->embedding = get_string(values, nulls, Anum_embedding, desc);
+	set->label = get_string(values, nulls, Anum_label, desc);
+	set->id = get_string(values, nulls, Anum_id, desc);
+	set->weight = get_string(values, nulls, Anum_weight, desc);
+	if (!nulls[Anum_tau - 1])
+		set->tau = DatumGetFloat8(values[Anum_tau - 1]);
+	if (!nulls[Anum_k - 1])
+		set->k = DatumGetInt32(values[Anum_k - 1]);
+	if (!nulls[Anum_seed - 1])
+		set->seed = DatumGetInt64(values[Anum_seed - 1]);
+	if (!nulls[Anum_dim - 1])
+		set->dim = DatumGetInt32(values[Anum_dim - 1]);
+	if (!nulls[Anum_version - 1])
+		set->version = DatumGetInt64(values[Anum_version - 1]);
+	set->centroids = !nulls[Anum_centroids - 1] &&
+		DatumGetBool(values[Anum_centroids - 1]);
 
 	if (!set->owner || !set->mode || !set->schema || !set->relation ||
-		!set->embedding || !kernel || version_isnull ||
+		!set->embedding || !kernel || nulls[Anum_version - 1] ||
 		!nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau))
 		report_damage(set->name);
 	return set;
@@ -248,13 +247,17 @@ known_names(Oid schema)
 	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan,
 															 ForwardScanDirection)))
 	{
+		bool		isnull;
+		Datum		name = heap_getattr(tuple, Anum_name, RelationGetDescr(rel),
+										&isnull);
+
 		if (n++ == HINT_NAMES)
 		{
 			appendStringInfoString(&names, " and others");
 			break;
 		}
 		appendStringInfo(&names, "%s\"%s\"", n > 1 ? ", " : "",
-						 get_string(tuple, Anum_name, RelationGetDescr(rel)));
+						 isnull ? "" : TextDatumGetCString(name));
 	}
 	systable_endscan_ordered(scan);
 	index_close(index, AccessShareLock);
