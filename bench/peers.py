@@ -6,6 +6,7 @@
     peers.py inertia ROWS DIM PROTO  inertia of prototypes made by nw_distill
 
 ROWS is a file that bench/rows wrote; PROTO has lines "label<TAB>[x,y,...]".
+PEERS_BLAS=shipped in the environment leaves OpenBLAS as it comes.
 """
 import os
 import sys
@@ -18,7 +19,7 @@ def choose_blas():
         flags = set(info.read().split())
     core = ('SkylakeX' if 'avx512f' in flags else
             'Haswell' if 'avx2' in flags else None)
-    if core:
+    if core and os.environ.get('PEERS_BLAS') != 'shipped':
         os.environ.setdefault('OPENBLAS_CORETYPE', core)
     os.environ.setdefault('OMP_NUM_THREADS', '2')
 
