@@ -21,7 +21,7 @@
 #include "simd.h"
 
 /* Queries in a block: enough to share the reading, few enough for a cache. */
-#define PACKED_QUERIES		64
+#define PACKED_QUERIES		128
 #define STREAMED_QUERIES	256
 
 #define CACHE_LINE			64
@@ -51,7 +51,7 @@ typedef struct Rows
 	int64		base;			/* position of the first in the support */
 	const float *x;				/* [n][dim] */
 	const int32 *class;			/* [n] */
-	const double *inverse_norm; /* [n] or NULL */
+	const double *norm;			/* [n] or NULL */
 	const double *log_weight;	/* [n] or NULL */
 	const char *const *id;		/* [n] or NULL */
 	bool		sorted;			/* by class */
@@ -62,7 +62,7 @@ typedef struct Gathered
 {
 	float	   *x;
 	int32		class[NW_BLOCK_ROWS];
-	double		inverse_norm[NW_BLOCK_ROWS];
+	double		norm[NW_BLOCK_ROWS];
 	double		log_weight[NW_BLOCK_ROWS];
 	const char *id[NW_BLOCK_ROWS];
 	int			n;
@@ -82,6 +82,7 @@ typedef struct BatchState
 	int			n;
 	NwAnswer   *answer;			/* [capacity] */
 	double	   *q;				/* [capacity][dim] */
+	double	   *sqnorm;			/* [capacity] */
 	double	   *measure;		/* [capacity][NW_BLOCK_ROWS] */
 	double	   *kept;			/* [capacity][support->n] where asked for */
 	NwLabels   *query_ids;		/* ids of the block's queries, numbered */
@@ -129,6 +130,8 @@ size_block(NwBatch *batch)
 	state->capacity = (int) Max(capacity, 1);
 	state->answer = MemoryContextAllocZero(state->mcxt, state->capacity *
 										   sizeof(NwAnswer));
+	state->sqnorm = MemoryContextAlloc(state->mcxt, state->capacity *
+									   sizeof(double));
 	state->measure = MemoryContextAlloc(state->mcxt, sizeof(double) *
 										state->capacity * NW_BLOCK_ROWS);
 	if (batch->measures)
@@ -207,6 +210,7 @@ next_answer(NwBatch *batch, const float *x, int dim)
 	memset(answer, 0, sizeof(NwAnswer));
 	nw_query_init(&answer->tally.query, state->kernel, state->tau, x, dim,
 				  state->q + (Size) state->n * dim);
+	state->sqnorm[state->n] = answer->tally.query.sqnorm;
 	answer->tally.labels = state->labels;
 	answer->truth_class = -1;
 	answer->own_row = -1;
@@ -365,8 +369,8 @@ compare_rows(NwBatch *batch, const Rows *rows)
 	int			nruns = 0;
 	const Own  *own;
 
-	nw_query_measure_block(state->kernel, state->q, state->n, state->dim,
-						   rows->x, rows->inverse_norm, rows->n,
+	nw_query_measure_block(state->kernel, state->q, state->sqnorm, state->n,
+						   state->dim, rows->x, rows->norm, rows->n,
 						   state->measure);
 	find_own(batch, rows);
 	own = state->own;
@@ -445,8 +449,7 @@ compare_packed(NwBatch *batch)
 				.base = base + from,
 				.x = chunk->x + (Size) from * support->dim,
 				.class = chunk->class + from,
-				.inverse_norm = chunk->inverse_norm ?
-				chunk->inverse_norm + from : NULL,
+				.norm = chunk->norm ? chunk->norm + from : NULL,
 				.log_weight = chunk->log_weight ?
 				chunk->log_weight + from : NULL,
 				.id = chunk->id ? chunk->id + from : NULL,
@@ -468,7 +471,7 @@ flush_gathered(NwBatch *batch)
 		.n = gathered->n,
 		.x = gathered->x,
 		.class = gathered->class,
-		.inverse_norm = gathered->inverse_norm,
+		.norm = gathered->norm,
 		.log_weight = batch->source->weight ? gathered->log_weight : NULL,
 		.id = gathered->id
 	};
@@ -492,9 +495,9 @@ gather_row(const NwRow *row, void *arg)
 	memcpy(gathered->x + (Size) i * state->dim, row->vector.x,
 		   sizeof(float) * state->dim);
 	gathered->class[i] = nw_labels_add(state->labels, row->label);
-	if (nw_kernel_needs_norms(state->kernel))
-		nw_inverse_norms(row->vector.x, state->dim, 1,
-						 &gathered->inverse_norm[i]);
+	if (nw_kernel_keeps_norms(state->kernel))
+		nw_row_norms(state->kernel, row->vector.x, state->dim, 1,
+					 &gathered->norm[i]);
 	gathered->log_weight[i] = log(row->weight);
 	gathered->id[i] = NULL;
 	if ((batch->leave_one_out || batch->top > 0) && !row->id_isnull)

@@ -148,7 +148,7 @@ row_vectors(const Task *task, const int64 *rows, int n)
 		const float *x = chunk->x + (Size) place * support->dim;
 
 		for (int j = 0; j < support->dim; j++)
-			copy[j] = (float) (x[j] * chunk->inverse_norm[place]);
+			copy[j] = (float) (x[j] * chunk->norm[place]);
 		vector[i] = copy;
 		copy += support->dim;
 	}

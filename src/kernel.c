@@ -8,9 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 #include "simd.h"
 
@@ -18,6 +15,9 @@
 static const char *const kernel_names[] = {
 	"euclidean", "gaussian", "hypersphere", "cosine", "dot"
 };
+
+/* Rows measured at a time. */
+#define ROWS	256
 
 #define KERNEL_COUNT ((int) (sizeof(kernel_names) / sizeof(kernel_names[0])))
 
@@ -68,6 +68,23 @@ nw_inverse_norms(const float *x, int dim, int n, double *out)
 		out[i] = out[i] > 0 ? 1.0 / sqrt(out[i]) : 0.0;
 }
 
+/* Tell whether norms of rows are of use. */
+bool
+nw_kernel_keeps_norms(NwKernel kernel)
+{
+	return kernel != NW_DOT;
+}
+
+/* Compute what is kept of rows. */
+void
+nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out)
+{
+	if (nw_kernel_needs_norms(kernel))
+		nw_inverse_norms(x, dim, n, out);
+	else
+		nw_simd->sqnorm(x, dim, n, out);
+}
+
 /* Make a query ready. */
 void
 nw_query_init(NwQuery *query, NwKernel kernel, double tau,
@@ -81,6 +98,7 @@ nw_query_init(NwQuery *query, NwKernel kernel, double tau,
 
 	for (int j = 0; j < dim; j++)
 		space[j] = x[j];
+	nw_simd->sqnorm(x, dim, 1, &query->sqnorm);
 
 	if (nw_kernel_needs_norms(kernel))
 	{
@@ -106,24 +124,77 @@ cosines(const double *inverse_norm, int n, double *measure)
 	}
 }
 
+/*
+ * Turn inner products of a query of norm q2 with rows of norms x2 into squared
+ * distances.
+ */
+static void
+close_distances(const double *q, double q2, const float *x, int dim,
+				const double *x2, int n, double *measure)
+{
+	if (!nw_simd->close_sqdist(q2, x2, NW_CANCELLED, n, measure))
+		return;
+	for (int i = 0; i < n; i++)
+	{
+		if (!(measure[i] > (q2 + x2[i]) * NW_CANCELLED))
+			nw_simd->sqdist(q, x + (int64_t) i * dim, dim, 1, &measure[i]);
+	}
+}
+
+/* Measure squared distances. */
+static void
+measure_distances(const NwQuery *query, const float *x, const double *x2,
+				  int n, double *measure)
+{
+	if (x2)
+	{
+		nw_simd->dot(query->q, x, query->dim, n, measure);
+		close_distances(query->q, query->sqnorm, x, query->dim, x2, n,
+						measure);
+		return;
+	}
+	for (int i = 0; i < n; i += ROWS)
+	{
+		const float *row = x + (int64_t) i * query->dim;
+		int			m = n - i < ROWS ? n - i : ROWS;
+		double		norm[ROWS];
+
+		nw_simd->dot_sqnorm(query->q, row, query->dim, m, measure + i, norm);
+		close_distances(query->q, query->sqnorm, row, query->dim, norm, m,
+						measure + i);
+	}
+}
+
+/* Measure squared distances of many queries. */
+static void
+measure_distances_block(const double *q, const double *q2, int nq, int dim,
+						const float *x, const double *x2, int n,
+						double *measure)
+{
+	nw_simd->dot_block(q, nq, x, dim, n, measure);
+	for (int i = 0; i < nq; i++)
+		close_distances(q + (int64_t) i * dim, q2[i], x, dim, x2, n,
+						measure + (int64_t) i * n);
+}
+
 /* Measure a query against rows. */
 void
 nw_query_measure(const NwQuery *query, const float *x,
-				 const double *inverse_norm, int n, double *measure)
+				 const double *norm, int n, double *measure)
 {
 	switch (query->kernel)
 	{
 		case NW_EUCLIDEAN:
 		case NW_GAUSSIAN:
-			nw_simd->sqdist(query->q, x, query->dim, n, measure);
+			measure_distances(query, x, norm, n, measure);
 			break;
 		case NW_HYPERSPHERE:
-			nw_simd->sqdist_scaled(query->q, x, inverse_norm, query->dim, n,
+			nw_simd->sqdist_scaled(query->q, x, norm, query->dim, n,
 								   measure);
 			break;
 		case NW_COSINE:
 			nw_simd->dot(query->q, x, query->dim, n, measure);
-			cosines(inverse_norm, n, measure);
+			cosines(norm, n, measure);
 			break;
 		case NW_DOT:
 			nw_simd->dot(query->q, x, query->dim, n, measure);
@@ -133,53 +204,29 @@ nw_query_measure(const NwQuery *query, const float *x,
 
 /* Measure many queries against rows. */
 void
-nw_query_measure_block(NwKernel kernel, const double *q, int nq, int dim,
-					   const float *x, const double *inverse_norm, int n,
-					   double *measure)
+nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm,
+					   int nq, int dim, const float *x,
+					   const double *norm, int n, double *measure)
 {
 	switch (kernel)
 	{
 		case NW_EUCLIDEAN:
 		case NW_GAUSSIAN:
-			nw_simd->sqdist_block(q, nq, x, dim, n, measure);
+			measure_distances_block(q, sqnorm, nq, dim, x, norm, n, measure);
 			break;
 		case NW_HYPERSPHERE:
-			nw_simd->sqdist_scaled_block(q, nq, x, inverse_norm, dim, n,
+			nw_simd->sqdist_scaled_block(q, nq, x, norm, dim, n,
 										 measure);
 			break;
 		case NW_COSINE:
 			nw_simd->dot_block(q, nq, x, dim, n, measure);
 			for (int i = 0; i < nq; i++)
-				cosines(inverse_norm, n, measure + (int64_t) i * n);
+				cosines(norm, n, measure + (int64_t) i * n);
 			break;
 		case NW_DOT:
 			nw_simd->dot_block(q, nq, x, dim, n, measure);
 			break;
 	}
-}
-
-/* Turn squared distances into -distance * factor. */
-static void
-root_scores(const double *measure, int n, double factor, double *score)
-{
-	int			i = 0;
-
-#if defined(__SSE2__)
-	/*
-	 * Compilers keep a loop over sqrt() scalar, for errno's sake, at half the
-	 * speed of two at a time; more at a time are no faster, since hardware
-	 * takes wider roots in turns.  Root and product are rounded correctly
-	 * either way, so the bits are nw_distance_score()'s.
-	 */
-	for (; i + 2 <= n; i += 2)
-	{
-		__m128d		distance = _mm_sqrt_pd(_mm_loadu_pd(measure + i));
-
-		_mm_storeu_pd(score + i, _mm_mul_pd(distance, _mm_set1_pd(-factor)));
-	}
-#endif
-	for (; i < n; i++)
-		score[i] = sqrt(measure[i]) * -factor;
 }
 
 /* Turn measures into scores. */
@@ -193,7 +240,7 @@ nw_query_score(const NwQuery *query, const double *measure, int n,
 	{
 		case NW_EUCLIDEAN:
 		case NW_HYPERSPHERE:
-			root_scores(measure, n, factor, score);
+			nw_simd->root_scores(measure, n, factor, score);
 			break;
 		case NW_GAUSSIAN:
 			for (int i = 0; i < n; i++)

@@ -11,6 +11,12 @@
  *
  * Division by tau is multiplication by 1 / tau, rounded once for all rows.
  *
+ * |q - x|^2 is |q|^2 + |x|^2 - 2 q . x where that is above NW_CANCELLED of
+ * |q|^2 + |x|^2, else the sum of the squared differences: one fused operation
+ * for each dimension of most pairs instead of two, and no digits are lost that
+ * matter.  The relative error of a distance is below (dim / 16 + 8) * 2^-44,
+ * in whatever engine, and its bits are the same in all.
+ *
  * A prime marks a vector scaled to length 1; a zero vector stays zero.  The
  * weight of a support is the softmax of its score.
  *
@@ -41,6 +47,9 @@ typedef enum NwKernel
 /* Larger than any distance between float vectors. */
 #define NW_DISTANCE_MAX	1e150
 
+/* Below this share of the norms a difference has lost too many digits. */
+#define NW_CANCELLED	(1.0 / 1024)
+
 /* A query made ready for comparison with many supports. */
 typedef struct NwQuery
 {
@@ -50,6 +59,7 @@ typedef struct NwQuery
 	int			dim;
 	double	   *q;				/* [dim], scaled to length 1 where the kernel
 								 * wants it */
+	double		sqnorm;			/* |q|^2, where not scaled */
 } NwQuery;
 
 /* Look up a kernel; false where there is none of that name. */
@@ -58,7 +68,7 @@ extern const char *nw_kernel_name(NwKernel kernel);
 
 extern bool nw_tau_is_valid(double tau);
 
-/* True where supports need nw_inverse_norms(). */
+/* True where a kernel compares directions: supports need nw_inverse_norms(). */
 extern bool nw_kernel_needs_norms(NwKernel kernel);
 
 /* out[i] = 1 / |x[i]|, or 0 for a zero vector; x [n][dim] */
@@ -69,20 +79,28 @@ extern void nw_query_init(NwQuery *query, NwKernel kernel, double tau,
 						  const float *x, int dim, double *space);
 
 /*
- * measure[i] of n supports x [n][dim]; inverse_norm [n] may be NULL where the
- * kernel does not need it.
+ * What is worth keeping of rows beside their vectors: |x|^2, or 1 / |x| where
+ * the kernel needs norms; false where nothing is.
  */
-extern void nw_query_measure(const NwQuery *query, const float *x,
-							 const double *inverse_norm, int n,
-							 double *measure);
+extern bool nw_kernel_keeps_norms(NwKernel kernel);
+extern void nw_row_norms(NwKernel kernel, const float *x, int dim, int n,
+						 double *out);
 
 /*
- * measure[i][j] of queries q [nq][dim], each as NwQuery.q has it, and supports
- * x [n][dim]: the bits of nw_query_measure().
+ * measure[i] of n supports x [n][dim] and their nw_row_norms(), which may be
+ * NULL where the kernel does not need them: then they are computed on the way.
  */
-extern void nw_query_measure_block(NwKernel kernel, const double *q, int nq,
-								   int dim, const float *x,
-								   const double *inverse_norm, int n,
+extern void nw_query_measure(const NwQuery *query, const float *x,
+							 const double *norm, int n, double *measure);
+
+/*
+ * measure[i][j] of queries q [nq][dim] with their sqnorm [nq], each as NwQuery
+ * has them, and supports x [n][dim] with their norms, where the kernel keeps
+ * some: the bits of nw_query_measure().
+ */
+extern void nw_query_measure_block(NwKernel kernel, const double *q,
+								   const double *sqnorm, int nq, int dim,
+								   const float *x, const double *norm, int n,
 								   double *measure);
 
 /* measure -> score and measure -> distance; the arrays may be the same */

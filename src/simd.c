@@ -89,6 +89,40 @@ scalar_sqnorm(const float *x, int dim, int n, double *out)
 		out[i] = sum_row(SUM_SQNORM, NULL, x + (int64_t) i * dim, 0, dim);
 }
 
+/* Inner products and squared norms. */
+static void
+scalar_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot,
+				  double *sqnorm)
+{
+	scalar_dot(q, x, dim, n, dot);
+	scalar_sqnorm(x, dim, n, sqnorm);
+}
+
+/* Turn inner products into squared distances. */
+static bool
+scalar_close_sqdist(double q2, const double *x2, double share, int n,
+					double *value)
+{
+	bool		cancelled = false;
+
+	for (int i = 0; i < n; i++)
+	{
+		double		both = q2 + x2[i];
+
+		value[i] = both - 2 * value[i];
+		cancelled |= !(value[i] > both * share);
+	}
+	return cancelled;
+}
+
+/* Turn squared distances into scores. */
+static void
+scalar_root_scores(const double *value, int n, double factor, double *out)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = sqrt(value[i]) * -factor;
+}
+
 /* Split exponentials into bin and integer. */
 static void
 scalar_exp_split(const double *score, int n, double *bin,
@@ -301,6 +335,9 @@ const NwSimd nw_simd_scalar = {
 	.sqdist_scaled = scalar_sqdist_scaled,
 	.dot = scalar_dot,
 	.sqnorm = scalar_sqnorm,
+	.dot_sqnorm = scalar_dot_sqnorm,
+	.close_sqdist = scalar_close_sqdist,
+	.root_scores = scalar_root_scores,
 	.exp_split = scalar_exp_split,
 	.sqdist_block = scalar_sqdist_block,
 	.sqdist_scaled_block = scalar_sqdist_scaled_block,

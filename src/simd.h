@@ -53,6 +53,22 @@ typedef struct NwSimd
 	/* out[i] = sum over j of x[i][j]^2 */
 	void		(*sqnorm) (const float *x, int dim, int n, double *out);
 
+	/* both of these at once */
+	void		(*dot_sqnorm) (const double *q, const float *x, int dim, int n,
+							   double *dot, double *sqnorm);
+
+	/*
+	 * value[i] = q2 + x2[i] - 2 * value[i], each operation rounded; true where
+	 * one of them is not above share * (q2 + x2[i])
+	 */
+	bool		(*close_sqdist) (double q2, const double *x2, double share,
+								 int n, double *value);
+
+	/* out[i] = -factor * sqrt(value[i]), each operation rounded correctly;
+	 * the arrays may be the same */
+	void		(*root_scores) (const double *value, int n, double factor,
+								double *out);
+
 	/*
 	 * Split exp(score[i]) into bin[i], hi[i] and lo[i].  Relative error below
 	 * 1e-15 for scores of magnitude up to 700, growing as |score| * 2^-53

@@ -249,6 +249,95 @@ avx2_sqnorm(const float *x, int dim, int n, double *out)
 	sum_rows(SUM_SQNORM, NULL, x, NULL, dim, n, out);
 }
 
+/* Accumulate four dimensions of an inner product and of a norm. */
+static INLINE void
+step_both(__m256d *dot, __m256d *sqnorm, const double *q, const float *x)
+{
+	__m256d		v = _mm256_cvtps_pd(_mm_loadu_ps(x));
+
+	*dot = _mm256_fmadd_pd(_mm256_loadu_pd(q), v, *dot);
+	*sqnorm = _mm256_fmadd_pd(v, v, *sqnorm);
+}
+
+/* Inner product and squared norm of a row whose lanes are full. */
+static INLINE void
+sum_both(const double *q, const float *x, int dim, double *dot, double *sqnorm)
+{
+	__m256d		d[4];
+	__m256d		s[4];
+	__m128d		r;
+
+	for (int k = 0; k < 4; k++)
+		d[k] = s[k] = _mm256_setzero_pd();
+	for (int j = 0; j < dim; j += NW_LANES)
+	{
+		prefetch(x + j);
+		for (int k = 0; k < 4; k++)
+			step_both(&d[k], &s[k], q + j + 4 * k, x + j + 4 * k);
+	}
+	r = fold(d[0], d[1], d[2], d[3]);
+	*dot = _mm_cvtsd_f64(_mm_add_sd(r, _mm_unpackhi_pd(r, r)));
+	r = fold(s[0], s[1], s[2], s[3]);
+	*sqnorm = _mm_cvtsd_f64(_mm_add_sd(r, _mm_unpackhi_pd(r, r)));
+}
+
+/* Inner products and squared norms. */
+static TARGET void
+avx2_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot,
+				double *sqnorm)
+{
+	for (int i = 0; i < n; i++)
+	{
+		const float *row = x + (int64_t) i * dim;
+
+		if (dim % NW_LANES == 0)
+			sum_both(q, row, dim, dot + i, sqnorm + i);
+		else
+		{
+			dot[i] = sum_row(SUM_DOT, q, row, 0, dim);
+			sqnorm[i] = sum_row(SUM_SQNORM, NULL, row, 0, dim);
+		}
+	}
+}
+
+/* Turn inner products into squared distances. */
+static TARGET bool
+avx2_close_sqdist(double q2, const double *x2, double share, int n,
+				  double *value)
+{
+	__m256d		low = _mm256_setzero_pd();
+	int			i = 0;
+
+	for (; i + 4 <= n; i += 4)
+	{
+		__m256d		both = _mm256_add_pd(_mm256_set1_pd(q2),
+										 _mm256_loadu_pd(x2 + i));
+		__m256d		dot = _mm256_loadu_pd(value + i);
+
+		dot = _mm256_sub_pd(both, _mm256_add_pd(dot, dot));
+		both = _mm256_mul_pd(both, _mm256_set1_pd(share));
+		low = _mm256_or_pd(low, _mm256_cmp_pd(dot, both, _CMP_NGT_UQ));
+		_mm256_storeu_pd(value + i, dot);
+	}
+	/* the rest first: it has to be computed whatever the answer is */
+	return nw_simd_scalar.close_sqdist(q2, x2 + i, share, n - i, value + i) ||
+		_mm256_movemask_pd(low) != 0;
+}
+
+/* Turn squared distances into scores. */
+static TARGET void
+avx2_root_scores(const double *value, int n, double factor, double *out)
+{
+	__m256d		negative = _mm256_set1_pd(-factor);
+	int			i = 0;
+
+	for (; i + 4 <= n; i += 4)
+		_mm256_storeu_pd(out + i,
+						 _mm256_mul_pd(_mm256_sqrt_pd(_mm256_loadu_pd(value + i)),
+									   negative));
+	nw_simd_scalar.root_scores(value + i, n - i, factor, out + i);
+}
+
 /* Two terms of a polynomial. */
 static INLINE __m256d
 pair(__m256d f, double c0, double c1)
@@ -374,6 +463,9 @@ const NwSimd nw_simd_avx2 = {
 	.sqdist_scaled = avx2_sqdist_scaled,
 	.dot = avx2_dot,
 	.sqnorm = avx2_sqnorm,
+	.dot_sqnorm = avx2_dot_sqnorm,
+	.close_sqdist = avx2_close_sqdist,
+	.root_scores = avx2_root_scores,
 	.exp_split = avx2_exp_split,
 	.sqdist_block = nw_avx2_sqdist_block,
 	.sqdist_scaled_block = nw_avx2_sqdist_scaled_block,

@@ -68,6 +68,30 @@ prefetch(const float *x)
 				 _MM_HINT_T0);
 }
 
+/* Fold the lanes of four rows. */
+static INLINE void
+fold4(__m512d a0, __m512d a1, __m512d a2, __m512d a3,
+	  __m512d b0, __m512d b1, __m512d b2, __m512d b3, double *out)
+{
+	/* lane i with lane i + 8 */
+	a0 = _mm512_add_pd(a0, b0);
+	a1 = _mm512_add_pd(a1, b1);
+	a2 = _mm512_add_pd(a2, b2);
+	a3 = _mm512_add_pd(a3, b3);
+	/* + 4: rows 0 and 1 in one register, rows 2 and 3 in another */
+	a0 = _mm512_add_pd(_mm512_shuffle_f64x2(a0, a1, 0x44),
+					   _mm512_shuffle_f64x2(a0, a1, 0xee));
+	a2 = _mm512_add_pd(_mm512_shuffle_f64x2(a2, a3, 0x44),
+					   _mm512_shuffle_f64x2(a2, a3, 0xee));
+	/* + 2: all four rows, two lanes each */
+	a0 = _mm512_add_pd(_mm512_shuffle_f64x2(a0, a2, 0x88),
+					   _mm512_shuffle_f64x2(a0, a2, 0xdd));
+	/* + 1 */
+	a0 = _mm512_add_pd(a0, _mm512_permute_pd(a0, 0x55));
+	a0 = _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), a0);
+	_mm256_storeu_pd(out, _mm512_castpd512_pd256(a0));
+}
+
 /* Add up four rows. */
 static INLINE void
 sum_rows4(SumKind kind, const double *q, const float *x, const double *scale,
@@ -147,23 +171,7 @@ sum_rows4(SumKind kind, const double *q, const float *x, const double *scale,
 		}
 	}
 
-	/* lane i with lane i + 8 */
-	a0 = _mm512_add_pd(a0, b0);
-	a1 = _mm512_add_pd(a1, b1);
-	a2 = _mm512_add_pd(a2, b2);
-	a3 = _mm512_add_pd(a3, b3);
-	/* + 4: rows 0 and 1 in one register, rows 2 and 3 in another */
-	a0 = _mm512_add_pd(_mm512_shuffle_f64x2(a0, a1, 0x44),
-					   _mm512_shuffle_f64x2(a0, a1, 0xee));
-	a2 = _mm512_add_pd(_mm512_shuffle_f64x2(a2, a3, 0x44),
-					   _mm512_shuffle_f64x2(a2, a3, 0xee));
-	/* + 2: all four rows, two lanes each */
-	a0 = _mm512_add_pd(_mm512_shuffle_f64x2(a0, a2, 0x88),
-					   _mm512_shuffle_f64x2(a0, a2, 0xdd));
-	/* + 1 */
-	a0 = _mm512_add_pd(a0, _mm512_permute_pd(a0, 0x55));
-	a0 = _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), a0);
-	_mm256_storeu_pd(out, _mm512_castpd512_pd256(a0));
+	fold4(a0, a1, a2, a3, b0, b1, b2, b3, out);
 }
 
 /* Add up one row. */
@@ -256,6 +264,127 @@ static TARGET void
 avx512_sqnorm(const float *x, int dim, int n, double *out)
 {
 	sum_rows(SUM_SQNORM, NULL, x, NULL, dim, n, out);
+}
+
+/* Accumulate eight dimensions of an inner product and of a norm. */
+static INLINE void
+step_both(__m512d *dot, __m512d *sqnorm, __m512d q, __m256 x)
+{
+	__m512d		v = _mm512_cvtps_pd(x);
+
+	*dot = _mm512_fmadd_pd(q, v, *dot);
+	*sqnorm = _mm512_fmadd_pd(v, v, *sqnorm);
+}
+
+/* Inner products and squared norms of four rows whose lanes are full. */
+static INLINE void
+sum_both4(const double *q, const float *x, int dim, double *dot,
+		  double *sqnorm)
+{
+	__m512d		d[8];
+	__m512d		s[8];
+
+	for (int k = 0; k < 8; k++)
+		d[k] = s[k] = _mm512_setzero_pd();
+	for (int j = 0; j < dim; j += NW_LANES)
+	{
+		__m512d		qa = _mm512_loadu_pd(q + j);
+		__m512d		qb = _mm512_loadu_pd(q + j + 8);
+
+		for (int r = 0; r < 4; r++)
+		{
+			const float *row = x + r * dim + j;
+
+			prefetch(row);
+			step_both(&d[r], &s[r], qa, _mm256_loadu_ps(row));
+			step_both(&d[r + 4], &s[r + 4], qb, _mm256_loadu_ps(row + 8));
+		}
+	}
+	fold4(d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], dot);
+	fold4(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], sqnorm);
+}
+
+/* Inner products and squared norms. */
+static TARGET void
+avx512_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot,
+				  double *sqnorm)
+{
+	int			i = 0;
+
+	if (dim % NW_LANES == 0)
+	{
+		for (; i + 4 <= n; i += 4)
+			sum_both4(q, x + (int64_t) i * dim, dim, dot + i, sqnorm + i);
+	}
+	for (; i < n; i++)
+	{
+		const float *row = x + (int64_t) i * dim;
+
+		dot[i] = sum_row(SUM_DOT, q, row, 0, dim);
+		sqnorm[i] = sum_row(SUM_SQNORM, NULL, row, 0, dim);
+	}
+}
+
+/* Turn inner products into squared distances. */
+static TARGET bool
+avx512_close_sqdist(double q2, const double *x2, double share, int n,
+					double *value)
+{
+	__mmask8	low = 0;
+	int			i = 0;
+
+	for (; i + 8 <= n; i += 8)
+	{
+		__m512d		both = _mm512_add_pd(_mm512_set1_pd(q2),
+										 _mm512_loadu_pd(x2 + i));
+		__m512d		dot = _mm512_loadu_pd(value + i);
+
+		dot = _mm512_sub_pd(both, _mm512_add_pd(dot, dot));
+		both = _mm512_mul_pd(both, _mm512_set1_pd(share));
+		low |= _mm512_cmp_pd_mask(dot, both, _CMP_NGT_UQ);
+		_mm512_storeu_pd(value + i, dot);
+	}
+	/* the rest first: it has to be computed whatever the answer is */
+	return nw_simd_scalar.close_sqdist(q2, x2 + i, share, n - i, value + i) ||
+		low != 0;
+}
+
+/*
+ * Turn squared distances into scores.
+ *
+ * The hardware's root takes three times as long as this: an estimate of
+ * 1 / sqrt(v) good to 14 bits, two steps of Newton's for root and half the
+ * inverse together, and a last one from the exact remainder v - root^2, which
+ * rounds correctly.  That holds while nothing is subnormal on the way; other
+ * numbers, 0 among them, take the hardware's.
+ */
+static TARGET void
+avx512_root_scores(const double *value, int n, double factor, double *out)
+{
+	const __m512d half = _mm512_set1_pd(0.5);
+	__m512d		negative = _mm512_set1_pd(-factor);
+
+	for (int i = 0; i < n; i += 8)
+	{
+		__mmask8	mask = n - i >= 8 ? 0xff : (__mmask8) ((1U << (n - i)) - 1);
+		__m512d		v = _mm512_mask_loadu_pd(half, mask, value + i);
+		__m512d		y = _mm512_rsqrt14_pd(v);
+		__m512d		root = _mm512_mul_pd(v, y);
+		__m512d		h = _mm512_mul_pd(y, half);
+		__m512d		r = _mm512_fnmadd_pd(root, h, half);
+
+		root = _mm512_fmadd_pd(root, r, root);
+		h = _mm512_fmadd_pd(h, r, h);
+		r = _mm512_fnmadd_pd(root, h, half);
+		root = _mm512_fmadd_pd(root, r, root);
+		h = _mm512_fmadd_pd(h, r, h);
+		r = _mm512_fnmadd_pd(root, root, v);
+		root = _mm512_fmadd_pd(r, h, root);
+		if (_mm512_cmp_pd_mask(v, _mm512_set1_pd(1e-200), _CMP_NGT_UQ) |
+			_mm512_cmp_pd_mask(v, _mm512_set1_pd(1e200), _CMP_NLT_UQ))
+			root = _mm512_sqrt_pd(v);
+		_mm512_mask_storeu_pd(out + i, mask, _mm512_mul_pd(root, negative));
+	}
 }
 
 /* Two terms of a polynomial. */
@@ -381,6 +510,9 @@ const NwSimd nw_simd_avx512 = {
 	.sqdist_scaled = avx512_sqdist_scaled,
 	.dot = avx512_dot,
 	.sqnorm = avx512_sqnorm,
+	.dot_sqnorm = avx512_dot_sqnorm,
+	.close_sqdist = avx512_close_sqdist,
+	.root_scores = avx512_root_scores,
 	.exp_split = avx512_exp_split,
 	.sqdist_block = nw_avx512_sqdist_block,
 	.sqdist_scaled_block = nw_avx512_sqdist_scaled_block,

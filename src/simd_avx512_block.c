@@ -2,9 +2,14 @@
  * simd_avx512_block.c
  *		Many queries against many rows in AVX-512.
  *
- * Four queries and two rows are added up side by side: of the registers, 16
- * hold the lanes of these eight pairs, and each number loaded serves two or
- * four of them.  Rows come from a tile where they are double already.
+ * Eight queries and sixteen rows are added up side by side, a row in each lane
+ * of the registers.  What simd.h calls the lanes of a sum are taken one after
+ * the other: all dimensions j, j + 16, j + 32 and so on, for all 128 pairs.
+ * Taken in the order 0, 8, 4, 12, 2 and so on, they can be folded as they come,
+ * the way a binary counter carries; no register is ever added up across.
+ *
+ * Rows come from a tile where they are double already, and turned so that the
+ * sixteen numbers of a dimension are neighbours.
  */
 #include "simd.h"
 
@@ -17,38 +22,25 @@
 #define TARGET	__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
 #define INLINE	inline __attribute__((always_inline)) TARGET
 
-#define QUERIES	4				/* side by side */
+#define QUERIES	8				/* side by side */
+#define ROWS	16
 
-_Static_assert(NW_TILE_QUERIES % QUERIES == 0 && NW_TILE_ROWS % 2 == 0 &&
-			   NW_TILE_DIM % NW_LANES == 0, "tiles of whole steps");
+_Static_assert(NW_TILE_QUERIES % QUERIES == 0 && NW_TILE_DIM % NW_LANES == 0 &&
+			   NW_LANES == 16, "tiles of whole steps");
 
-/* Eight lanes of eight pairs: queries 0 .. 3 with rows 0 and 1. */
-typedef struct Half
-{
-	__m512d		q0r0,
-				q1r0,
-				q2r0,
-				q3r0;
-	__m512d		q0r1,
-				q1r1,
-				q2r1,
-				q3r1;
-} Half;
-
-/* All lanes of eight pairs. */
-typedef struct Sums
-{
-	Half		a;
-	Half		b;
-} Sums;
-
-/* Rows of a block, widened; dim is padded to whole steps. */
+/* Some dimensions of sixteen rows. */
 typedef struct Tile
 {
-	double		x[NW_TILE_ROWS][NW_TILE_DIM];
+	double		x[NW_TILE_DIM][ROWS];
 } Tile;
 
-/* Accumulate eight dimensions of a pair. */
+/* One sum for each of 128 pairs: [query][half of the rows]. */
+typedef struct Sums
+{
+	__m512d		s[QUERIES][2];
+} Sums;
+
+/* Accumulate one dimension of eight rows. */
 static INLINE __m512d
 step(SumKind kind, __m512d acc, __m512d q, __m512d x, __m512d scale)
 {
@@ -63,213 +55,171 @@ step(SumKind kind, __m512d acc, __m512d q, __m512d x, __m512d scale)
 	return _mm512_fmadd_pd(diff, diff, acc);
 }
 
-/* Accumulate eight dimensions of nq queries, stride apart, and two rows. */
+/*
+ * Add up one lane: dimensions lane, lane + 16, ... below width, on top of
+ * before (NULL for nothing).  Then carry: the t-th lane taken joins the lane
+ * before it, the pair the pair before, and so on for every 1 at the end of t;
+ * what comes out goes to level[number of these].  Without carrying, t is 0.
+ *
+ * The sixteen sums are written out: compilers keep no array in registers.
+ */
 static INLINE void
-step_half(SumKind kind, int nq, Half *h, const double *q, int64_t stride,
-		  const double *x, __m512d s0, __m512d s1, __mmask8 mask)
+sum_lane(SumKind kind, const Sums *before, const double *const *q,
+		 const Tile *tile, const __m512d *scale, int lane, int width, int t,
+		 Sums *level)
 {
-	__m512d		x0 = _mm512_load_pd(x);
-	__m512d		x1 = _mm512_load_pd(x + NW_TILE_DIM);
-	__m512d		v;
+	__m512d		zero = _mm512_setzero_pd();
+	__m512d		s0 = scale[0];
+	__m512d		s1 = scale[1];
 
-	v = _mm512_maskz_loadu_pd(mask, q);
-	h->q0r0 = step(kind, h->q0r0, v, x0, s0);
-	h->q0r1 = step(kind, h->q0r1, v, x1, s1);
-	if (nq > 1)
+#define EACH_QUERY(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define START(k) \
+	const double *q##k = q[k]; \
+	__m512d		a##k = before ? before->s[k][0] : zero; \
+	__m512d		b##k = before ? before->s[k][1] : zero;
+#define STEP(k) \
+	v = _mm512_set1_pd(q##k[j]); \
+	a##k = step(kind, a##k, v, x0, s0); \
+	b##k = step(kind, b##k, v, x1, s1);
+#define CARRY(k) \
+	a##k = _mm512_add_pd(a##k, level->s[k][0]); \
+	b##k = _mm512_add_pd(b##k, level->s[k][1]);
+#define SAVE(k) \
+	level->s[k][0] = a##k; \
+	level->s[k][1] = b##k;
+
+	EACH_QUERY(START)
+	for (int j = lane; j < width; j += NW_LANES)
 	{
-		v = _mm512_maskz_loadu_pd(mask, q + stride);
-		h->q1r0 = step(kind, h->q1r0, v, x0, s0);
-		h->q1r1 = step(kind, h->q1r1, v, x1, s1);
+		__m512d		x0 = _mm512_load_pd(&tile->x[j][0]);
+		__m512d		x1 = _mm512_load_pd(&tile->x[j][8]);
+		__m512d		v;
+
+		EACH_QUERY(STEP)
 	}
-	if (nq > 2)
+	for (; t % 2 != 0; t /= 2, level++)
 	{
-		v = _mm512_maskz_loadu_pd(mask, q + 2 * stride);
-		h->q2r0 = step(kind, h->q2r0, v, x0, s0);
-		h->q2r1 = step(kind, h->q2r1, v, x1, s1);
+		EACH_QUERY(CARRY)
 	}
-	if (nq > 3)
+	EACH_QUERY(SAVE)
+}
+
+/* The lanes in the order in which they fold. */
+static const int8_t lane_order[NW_LANES] = {
+	0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15
+};
+
+/* Swap rows and columns of sixteen registers. */
+static INLINE void
+transpose(__m512 *r)
+{
+	__m512		a[16];
+	__m512		b[16];
+
+	/* pairs of rows, then fours: 4 x 4 squares stand in quarters */
+#pragma GCC unroll 8
+	for (int i = 0; i < 8; i++)
 	{
-		v = _mm512_maskz_loadu_pd(mask, q + 3 * stride);
-		h->q3r0 = step(kind, h->q3r0, v, x0, s0);
-		h->q3r1 = step(kind, h->q3r1, v, x1, s1);
+		a[2 * i] = _mm512_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+		a[2 * i + 1] = _mm512_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+	}
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++)
+	{
+		__m512d		low0 = _mm512_castps_pd(a[4 * i]);
+		__m512d		high0 = _mm512_castps_pd(a[4 * i + 1]);
+		__m512d		low1 = _mm512_castps_pd(a[4 * i + 2]);
+		__m512d		high1 = _mm512_castps_pd(a[4 * i + 3]);
+
+		b[4 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(low0, low1));
+		b[4 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low0, low1));
+		b[4 * i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(high0, high1));
+		b[4 * i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(high0, high1));
+	}
+
+	/* and the quarters: column c of each four, then of all sixteen */
+#pragma GCC unroll 4
+	for (int c = 0; c < 4; c++)
+	{
+		__m512		even0 = _mm512_shuffle_f32x4(b[c], b[4 + c], 0x88);
+		__m512		odd0 = _mm512_shuffle_f32x4(b[c], b[4 + c], 0xdd);
+		__m512		even1 = _mm512_shuffle_f32x4(b[8 + c], b[12 + c], 0x88);
+		__m512		odd1 = _mm512_shuffle_f32x4(b[8 + c], b[12 + c], 0xdd);
+
+		r[c] = _mm512_shuffle_f32x4(even0, even1, 0x88);
+		r[4 + c] = _mm512_shuffle_f32x4(odd0, odd1, 0x88);
+		r[8 + c] = _mm512_shuffle_f32x4(even0, even1, 0xdd);
+		r[12 + c] = _mm512_shuffle_f32x4(odd0, odd1, 0xdd);
 	}
 }
 
-/* Fold lane i with lane i + 8, then + 4 and + 2, of four queries. */
-static INLINE __m512d
-fold(__m512d a0, __m512d a1, __m512d a2, __m512d a3,
-	 __m512d b0, __m512d b1, __m512d b2, __m512d b3)
+/* Fill the tile with width dimensions of some rows; what is missing is 0. */
+static INLINE void
+fill(Tile *tile, const float *x, int dim, int rows, int width)
 {
-	a0 = _mm512_add_pd(a0, b0);
-	a1 = _mm512_add_pd(a1, b1);
-	a2 = _mm512_add_pd(a2, b2);
-	a3 = _mm512_add_pd(a3, b3);
-	a0 = _mm512_add_pd(_mm512_shuffle_f64x2(a0, a1, 0x44),
-					   _mm512_shuffle_f64x2(a0, a1, 0xee));
-	a2 = _mm512_add_pd(_mm512_shuffle_f64x2(a2, a3, 0x44),
-					   _mm512_shuffle_f64x2(a2, a3, 0xee));
-	return _mm512_add_pd(_mm512_shuffle_f64x2(a0, a2, 0x88),
-						 _mm512_shuffle_f64x2(a0, a2, 0xdd));
+	for (int j = 0; j < width; j += NW_LANES)
+	{
+		__mmask16	mask = width - j >= NW_LANES ? 0xffff :
+			(__mmask16) ((1U << (width - j)) - 1);
+		__m512		r[ROWS];
+
+#pragma GCC unroll 16
+		for (int i = 0; i < ROWS; i++)
+		{
+			const float *row = x + (int64_t) i * dim + j;
+
+			r[i] = _mm512_maskz_loadu_ps(i < rows ? mask : 0, row);
+
+			/* the rows of the next tile; past the end this does no harm */
+			_mm_prefetch((const char *) ((uintptr_t) row +
+										 sizeof(float) * ROWS * dim),
+						 _MM_HINT_T0);
+		}
+		transpose(r);
+#pragma GCC unroll 16
+		for (int i = 0; i < NW_LANES; i++)
+		{
+			_mm512_store_pd(&tile->x[j + i][0],
+							_mm512_cvtps_pd(_mm512_castps512_ps256(r[i])));
+			_mm512_store_pd(&tile->x[j + i][8],
+							_mm512_cvtps_pd(_mm512_extractf32x8_ps(r[i], 1)));
+		}
+	}
 }
 
-/* Store what a query has with one row or two. */
+/* Store the sums of nq queries with some rows, n apart. */
 static INLINE void
-store(double *out, __m128d pair, int rows)
+store(const Sums *sums, int nq, int rows, double *out, int64_t n)
 {
-	if (rows > 1)
-		_mm_storeu_pd(out, pair);
-	else
-		_mm_store_sd(out, pair);
-}
+	__mmask16	mask = (__mmask16) ((1U << rows) - 1);
 
-/* Fold the sums of nq queries and store them, n apart. */
-static INLINE void
-finish(int nq, const Sums *sums, int rows, double *out, int64_t n)
-{
-	const Half *a = &sums->a;
-	const Half *b = &sums->b;
-	__m512d		r0 = fold(a->q0r0, a->q1r0, a->q2r0, a->q3r0,
-						  b->q0r0, b->q1r0, b->q2r0, b->q3r0);
-	__m512d		r1 = fold(a->q0r1, a->q1r1, a->q2r1, a->q3r1,
-						  b->q0r1, b->q1r1, b->q2r1, b->q3r1);
-
-	/* + 1: query by query, row 0 and row 1 */
-	r0 = _mm512_add_pd(_mm512_unpacklo_pd(r0, r1),
-					   _mm512_unpackhi_pd(r0, r1));
-	store(out, _mm512_castpd512_pd128(r0), rows);
-	if (nq > 1)
-		store(out + n, _mm512_extractf64x2_pd(r0, 1), rows);
-	if (nq > 2)
-		store(out + 2 * n, _mm512_extractf64x2_pd(r0, 2), rows);
-	if (nq > 3)
-		store(out + 3 * n, _mm512_extractf64x2_pd(r0, 3), rows);
-}
-
-/* Where a part of the dimensions of some queries and two rows stands. */
-typedef struct Part
-{
-	const double *q;			/* the first query, at the first dimension */
-	int64_t		stride;			/* from query to query */
-	const double *x;			/* the first row, in the tile */
-	double		scale0,
-				scale1;
-	int			width;			/* dimensions in the tile */
-	bool		first,			/* dimensions from 0 */
-				last;			/* up to the end */
-	int			rows;			/* 1 or 2 */
-	Sums	   *saved;			/* between parts */
-	double	   *out;
-	int64_t		n;				/* from query to query in out */
-} Part;
-
-/* Add up a part of nq queries and two rows. */
-static INLINE void
-sum_part(SumKind kind, int nq, const Part *part)
-{
-	const double *q = part->q;
-	const double *x = part->x;
-	int64_t		stride = part->stride;
-	__m512d		s0 = _mm512_setzero_pd();
-	__m512d		s1 = s0;
-	int			whole = part->width - part->width % NW_LANES;
-	Sums		sums;
-
-	if (kind == SUM_SQDIST_SCALED)
+	for (int k = 0; k < nq; k++)
 	{
-		s0 = _mm512_set1_pd(part->scale0);
-		s1 = _mm512_set1_pd(part->scale1);
-	}
-
-	if (part->first)
-	{
-		__m512d		zero = _mm512_setzero_pd();
-		Half		none = {zero, zero, zero, zero, zero, zero, zero, zero};
-
-		sums.a = none;
-		sums.b = none;
-	}
-	else
-		sums = *part->saved;
-
-	for (int j = 0; j < whole; j += NW_LANES)
-	{
-		step_half(kind, nq, &sums.a, q + j, stride, x + j, s0, s1, 0xff);
-		step_half(kind, nq, &sums.b, q + j + 8, stride, x + j + 8, s0, s1,
-				  0xff);
-	}
-
-	if (whole < part->width)
-	{
-		unsigned int mask = (1U << (part->width - whole)) - 1;
-
-		/* the tile's padding leaves the lanes beyond as they are */
-		step_half(kind, nq, &sums.a, q + whole, stride, x + whole, s0, s1,
-				  (__mmask8) (mask & 0xff));
-		step_half(kind, nq, &sums.b, q + whole + 8, stride, x + whole + 8,
-				  s0, s1, (__mmask8) (mask >> 8));
-	}
-
-	if (part->last)
-		finish(nq, &sums, part->rows, part->out, part->n);
-	else
-		*part->saved = sums;
-}
-
-/* Add up a part of nq queries, at most QUERIES of them, and two rows. */
-static INLINE void
-sum_part_of(SumKind kind, int nq, const Part *part)
-{
-	switch (nq)
-	{
-		case 1:
-			sum_part(kind, 1, part);
-			break;
-		case 2:
-			sum_part(kind, 2, part);
-			break;
-		case 3:
-			sum_part(kind, 3, part);
-			break;
-		default:
-			sum_part(kind, QUERIES, part);
-			break;
+		_mm512_mask_storeu_pd(out + k * n, (__mmask8) mask, sums->s[k][0]);
+		_mm512_mask_storeu_pd(out + k * n + 8, (__mmask8) (mask >> 8),
+							  sums->s[k][1]);
 	}
 }
 
 /*
- * Widen a part of some rows.
- *
- * Dimensions up to a whole step are -0: with a query's 0 they make a product
- * of -0, which leaves any lane as it is, and a difference of 0, which leaves
- * a sum of squares as it is.
+ * Add up a part of the dimensions of eight queries and the rows in the tile.
+ * Between parts the lanes are kept in saved; at the end level[4] has the sums.
  */
 static INLINE void
-widen(Tile *tile, const float *x, int dim, int rows, int width)
+sum_part(SumKind kind, const double *const *q, const Tile *tile,
+		 const __m512d *scale, int width, bool first, bool last, Sums *saved,
+		 Sums *level)
 {
-	for (int i = 0; i < rows; i++)
+	for (int t = 0; t < NW_LANES; t++)
 	{
-		const float *row = x + (int64_t) i * dim;
-		int			j = 0;
+		int			lane = lane_order[t];
 
-		for (; j + NW_LANES <= width; j += NW_LANES)
-		{
-			/* the rows of the next tile; past the end this does no harm */
-			_mm_prefetch((const char *) ((uintptr_t) (row + j) +
-										 sizeof(float) * NW_TILE_ROWS * dim),
-						 _MM_HINT_T0);
-			_mm512_store_pd(&tile->x[i][j],
-							_mm512_cvtps_pd(_mm256_loadu_ps(row + j)));
-			_mm512_store_pd(&tile->x[i][j + 8],
-							_mm512_cvtps_pd(_mm256_loadu_ps(row + j + 8)));
-		}
-		for (; j % NW_LANES != 0 || j < width; j++)
-			tile->x[i][j] = j < width ? (double) row[j] : -0.0;
-	}
-	/* an odd row has a partner that no one asked for */
-	if (rows % 2 != 0)
-	{
-		for (int j = 0; j < width || j % NW_LANES != 0; j += 8)
-			_mm512_store_pd(&tile->x[rows][j], _mm512_setzero_pd());
+		if (first)
+			sum_lane(kind, NULL, q, tile, scale, lane, width, last ? t : 0,
+					 last ? level : &saved[lane]);
+		else
+			sum_lane(kind, &saved[lane], q, tile, scale, lane, width,
+					 last ? t : 0, last ? level : &saved[lane]);
 	}
 }
 
@@ -280,15 +230,21 @@ sum_block(SumKind kind, const double *q, int nq, const float *x,
 {
 	int			parts = (dim + NW_TILE_DIM - 1) / NW_TILE_DIM;
 	Tile		tile __attribute__((aligned(64)));
-	Sums		saved[NW_TILE_QUERIES / QUERIES][NW_TILE_ROWS / 2];
-	Part		part;
+	Sums		saved[NW_TILE_QUERIES / QUERIES][NW_LANES];
 
-	part.stride = dim;
-	part.n = n;
-	for (int i0 = 0; i0 < n; i0 += NW_TILE_ROWS)
+	for (int i0 = 0; i0 < n; i0 += ROWS)
 	{
-		int			rows = n - i0 < NW_TILE_ROWS ? n - i0 : NW_TILE_ROWS;
+		int			rows = n - i0 < ROWS ? n - i0 : ROWS;
+		__mmask16	mask = (__mmask16) ((1U << rows) - 1);
+		__m512d		row_scale[2];
 
+		row_scale[0] = row_scale[1] = _mm512_setzero_pd();
+		if (kind == SUM_SQDIST_SCALED)
+		{
+			row_scale[0] = _mm512_maskz_loadu_pd((__mmask8) mask, scale + i0);
+			row_scale[1] = _mm512_maskz_loadu_pd((__mmask8) (mask >> 8),
+												 scale + i0 + 8);
+		}
 		for (int q0 = 0; q0 < nq; q0 += NW_TILE_QUERIES)
 		{
 			int			q_end = nq - q0 < NW_TILE_QUERIES ? nq :
@@ -296,31 +252,28 @@ sum_block(SumKind kind, const double *q, int nq, const float *x,
 
 			for (int j0 = 0; j0 < dim; j0 += NW_TILE_DIM)
 			{
-				part.width = dim - j0 < NW_TILE_DIM ? dim - j0 : NW_TILE_DIM;
-				part.first = j0 == 0;
-				part.last = j0 + part.width == dim;
+				int			width = dim - j0 < NW_TILE_DIM ? dim - j0 :
+					NW_TILE_DIM;
 
-				/* rows of one part stay for all queries */
+				/* where there is one part, it stays for all queries */
 				if (parts > 1 || q0 == 0)
-					widen(&tile, x + (int64_t) i0 * dim + j0, dim, rows,
-						  part.width);
+					fill(&tile, x + (int64_t) i0 * dim + j0, dim, rows, width);
 
 				for (int k = q0; k < q_end; k += QUERIES)
 				{
-					part.q = q + (int64_t) k * dim + j0;
-					for (int i = 0; i < rows; i += 2)
-					{
-						part.rows = i + 1 < rows ? 2 : 1;
-						part.x = tile.x[i];
-						if (kind == SUM_SQDIST_SCALED)
-						{
-							part.scale0 = scale[i0 + i];
-							part.scale1 = scale[i0 + i + part.rows - 1];
-						}
-						part.saved = &saved[(k - q0) / QUERIES][i / 2];
-						part.out = out + (int64_t) k * n + i0 + i;
-						sum_part_of(kind, q_end - k, &part);
-					}
+					const double *each[QUERIES];
+					int			m = q_end - k < QUERIES ? q_end - k : QUERIES;
+					Sums		level[5];
+
+					/* the last query stands in for those that are missing */
+					for (int i = 0; i < QUERIES; i++)
+						each[i] = q + (int64_t) (k + (i < m ? i : m - 1)) * dim +
+							j0;
+					sum_part(kind, each, &tile, row_scale, width, j0 == 0,
+							 j0 + width == dim, saved[(k - q0) / QUERIES],
+							 level);
+					if (j0 + width == dim)
+						store(&level[4], m, rows, out + (int64_t) k * n + i0, n);
 				}
 			}
 		}

@@ -107,8 +107,8 @@ add_chunk(NwSupport *support)
 	memset(chunk, 0, sizeof(NwChunk));
 	chunk->x = chunk_vectors(support, width);
 	chunk->class = chunk_array(support, sizeof(int32));
-	if (nw_kernel_needs_norms(support->kernel))
-		chunk->inverse_norm = chunk_array(support, sizeof(double));
+	if (nw_kernel_keeps_norms(support->kernel))
+		chunk->norm = chunk_array(support, sizeof(double));
 	if (support->has_weights)
 		chunk->log_weight = chunk_array(support, sizeof(double));
 	if (support->has_ids)
@@ -161,9 +161,9 @@ nw_support_append(NwSupport *support, const NwRow *row, int class)
 	memcpy(chunk->x + (Size) i * support->dim, row->vector.x,
 		   sizeof(float) * support->dim);
 	chunk->class[i] = class;
-	if (chunk->inverse_norm)
-		nw_inverse_norms(row->vector.x, support->dim, 1,
-						 &chunk->inverse_norm[i]);
+	if (chunk->norm)
+		nw_row_norms(support->kernel, row->vector.x, support->dim, 1,
+					 &chunk->norm[i]);
 	if (chunk->log_weight)
 		chunk->log_weight[i] = log(row->weight);
 	if (chunk->id)
@@ -283,8 +283,7 @@ nw_support_make_copies(NwSupport *support)
 								   support->dim * NW_BLOCK_ROWS) :
 				chunk_vectors(support, sizeof(int16) * support->dim);
 		nw_coarse_copy(&support->coarse, chunk->x,
-					   support->kernel == NW_HYPERSPHERE ?
-					   chunk->inverse_norm : NULL,
+					   support->kernel == NW_HYPERSPHERE ? chunk->norm : NULL,
 					   support->dim, chunk->n, chunk->copy);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -322,8 +321,8 @@ copy_row(const NwSupport *support, const NwChunk *to, int i,
 	memcpy(to->x + (Size) i * support->dim, from->x + (Size) j * support->dim,
 		   sizeof(float) * support->dim);
 	to->class[i] = from->class[j];
-	if (to->inverse_norm)
-		to->inverse_norm[i] = from->inverse_norm[j];
+	if (to->norm)
+		to->norm[i] = from->norm[j];
 	if (to->log_weight)
 		to->log_weight[i] = from->log_weight[j];
 	if (to->id)
@@ -337,7 +336,7 @@ copy_row(const NwSupport *support, const NwChunk *to, int i,
 static void
 permute_rows(NwSupport *support, int64 *order)
 {
-	double		inverse_norm;
+	double		norm;
 	double		log_weight;
 	const char *id;
 	int32		class;
@@ -346,7 +345,7 @@ permute_rows(NwSupport *support, int64 *order)
 	if (support->n == 0)
 		return;
 	spare.x = palloc(sizeof(float) * support->dim);
-	spare.inverse_norm = support->chunk[0].inverse_norm ? &inverse_norm : NULL;
+	spare.norm = support->chunk[0].norm ? &norm : NULL;
 	spare.log_weight = support->chunk[0].log_weight ? &log_weight : NULL;
 	spare.id = support->chunk[0].id ? &id : NULL;
 

@@ -21,7 +21,7 @@ typedef struct NwChunk
 	float	   *x;				/* [n][dim] */
 	int16	   *copy;			/* [n][dim] half-size, once made */
 	int32	   *class;			/* [n] */
-	double	   *inverse_norm;	/* [n] */
+	double	   *norm;			/* [n] see nw_row_norms() */
 	double	   *log_weight;		/* [n] */
 	const char **id;			/* [n] output text; NULL for a null id */
 } NwChunk;

@@ -238,8 +238,7 @@ sweep_packed(Sweep *sweep, const NwSupport *support, const float *t)
 			}
 			else
 				nw_query_measure(query, chunk->x + first,
-								 chunk->inverse_norm ?
-								 chunk->inverse_norm + from : NULL,
+								 chunk->norm ? chunk->norm + from : NULL,
 								 block->n, block->measure);
 			nw_query_score(query, block->measure, block->n, block->score);
 			if (chunk->log_weight)
@@ -308,13 +307,14 @@ receive_support(const NwRow *row, void *arg)
 	NwTally    *tally = sweep->tally;
 	Block	   *block = &sweep->block;
 	int			i = block->n;
-	double		inverse_norm;
+	double		norm;
 
 	check_dim(sweep, row->vector.dim);
 	if (nw_kernel_needs_norms(tally->query.kernel))
-		nw_inverse_norms(row->vector.x, row->vector.dim, 1, &inverse_norm);
-	nw_query_measure(&tally->query, row->vector.x, &inverse_norm, 1,
-					 &block->measure[i]);
+		nw_inverse_norms(row->vector.x, row->vector.dim, 1, &norm);
+	nw_query_measure(&tally->query, row->vector.x,
+					 nw_kernel_needs_norms(tally->query.kernel) ? &norm : NULL,
+					 1, &block->measure[i]);
 	if (sweep->weighted)
 		block->score[i] = log(row->weight);
 	block->class[i] = nw_labels_add(tally->labels, row->label);
@@ -538,7 +538,7 @@ nw_tally(const NwCall *call)
 			start_answer(&sweep, support->kernel, support->tau,
 						 support->labels);
 			sweep_packed(&sweep, support, NULL);
-			if (nw_cache_may_keep(&key, &none))
+			if (!call->once && nw_cache_may_keep(&key, &none))
 				nw_cache_keep(&key, &none, support, false);
 			finish_answer(&sweep);
 			return sweep.tally;

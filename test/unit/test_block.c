@@ -181,7 +181,8 @@ compare_measures(void)
 	float		x[n * dim];
 	float		queries[nq * dim];
 	double		q[nq * dim];
-	double		inverse_norm[n];
+	double		sqnorm[nq];
+	double		norm[n];
 	double		expected[nq * n];
 	double		got[nq * n];
 
@@ -191,20 +192,21 @@ compare_measures(void)
 		queries[i] = i / dim == 2 ? 0 : (float) check_uniform(-1, 1);
 	/* a query that is a row: its cosine may be rounded above 1 */
 	memcpy(queries, x, sizeof(float) * dim);
-	nw_inverse_norms(x, dim, n, inverse_norm);
 
 	for (int k = 0; k < 5; k++)
 	{
+		nw_row_norms(kernels[k], x, dim, n, norm);
 		for (int i = 0; i < nq; i++)
 		{
 			NwQuery		query;
 
 			nw_query_init(&query, kernels[k], 0.5, queries + i * dim, dim,
 						  q + i * dim);
-			nw_query_measure(&query, x, inverse_norm, n, expected + i * n);
+			sqnorm[i] = query.sqnorm;
+			nw_query_measure(&query, x, norm, n, expected + i * n);
 		}
-		nw_query_measure_block(kernels[k], q, nq, dim, x, inverse_norm, n,
-							   got);
+		nw_query_measure_block(kernels[k], q, sqnorm, nq, dim, x,
+							   norm, n, got);
 		CHECK(memcmp(got, expected, sizeof(got)) == 0, "%s, %s",
 			  nw_simd->name, nw_kernel_name(kernels[k]));
 	}

@@ -60,7 +60,8 @@ compare_scores(NwKernel kernel, int dim, double magnitude, double tau)
 					   dim, ROWS, copy);
 		nw_coarse_query(&common, &query, t);
 		nw_coarse_measure(&common, t, copy, dim, ROWS, coarse);
-		nw_query_measure(&query, x, scale, ROWS, exact);
+		nw_query_measure(&query, x,
+						 kernel == NW_HYPERSPHERE ? scale : NULL, ROWS, exact);
 		largest = nw_simd->max(coarse, ROWS);
 		nw_query_score(&query, coarse, ROWS, coarse);
 		nw_query_score(&query, exact, ROWS, exact);

@@ -137,9 +137,9 @@ check_extremes(void)
 	static const double taus[] = {NW_TAU_MIN, 1, NW_TAU_MAX};
 	double		norms[count];
 
-	nw_inverse_norms(vectors[0], 3, count, norms);
 	for (int k = 0; k < KERNEL_COUNT; k++)
 	{
+		nw_row_norms(kernels[k], vectors[0], 3, count, norms);
 		for (int j = 0; j < count * 3; j++)
 		{
 			NwQuery		query;
@@ -175,7 +175,6 @@ check_random_vectors(void)
 
 	for (int i = 0; i < rows * dim; i++)
 		x[i] = (float) check_uniform(-1, 1);
-	nw_inverse_norms(x, dim, rows, norms);
 
 	for (int k = 0; k < KERNEL_COUNT; k++)
 	{
@@ -186,6 +185,7 @@ check_random_vectors(void)
 		double		score[rows];
 
 		/* the query is row 7 */
+		nw_row_norms(kernels[k], x, dim, rows, norms);
 		nw_query_init(&query, kernels[k], tau, x + 7 * dim, dim, space);
 		nw_query_measure(&query, x, norms, rows, measure);
 		nw_query_score(&query, measure, rows, score);
@@ -204,8 +204,13 @@ check_random_vectors(void)
 					  "%a, not %a", same, score[i]);
 			}
 
-			/* a row has one measure and one score, wherever it stands */
-			nw_query_measure(&query, x + i * dim, norms + i, 1, &alone);
+			/*
+			 * a row has one measure and one score, wherever it stands and
+			 * whether its norm was kept or not
+			 */
+			nw_query_measure(&query, x + i * dim,
+							 nw_kernel_needs_norms(kernels[k]) ? norms + i :
+							 NULL, 1, &alone);
 			CHECK(memcmp(&alone, &measure[i], sizeof(double)) == 0,
 				  "%s: %a, not %a", nw_kernel_name(kernels[k]), alone,
 				  measure[i]);
@@ -223,6 +228,50 @@ check_random_vectors(void)
 			CHECK(measure[7] < 1e-30, "%a", measure[7]);
 		if (kernels[k] == NW_COSINE)
 			CHECK(near(measure[7], 1), "%a", measure[7]);
+	}
+}
+
+/*
+ * Check distances of vectors that lie close together and far from the origin,
+ * where a difference of norms would lose its digits.
+ */
+static void
+check_cancellation(void)
+{
+	static const int dims[] = {1, 5, 16, 37, 128, 1000};
+
+	for (int i = 0; i < 3000; i++)
+	{
+		int			dim = dims[check_below(6)];
+		double		offset = pow(10, check_uniform(-3, 6));
+		double		apart = pow(10, check_uniform(-7, 1));
+		float		q[1000];
+		float		x[1000];
+		double		space[1000];
+		long double exact = 0;
+		NwQuery		query;
+		double		norm;
+		double		measure;
+		double		kept;
+
+		for (int j = 0; j < dim; j++)
+		{
+			long double diff;
+
+			q[j] = (float) (offset + check_uniform(-1, 1));
+			x[j] = (float) (q[j] * (1 + apart * check_uniform(-1, 1)));
+			diff = (long double) q[j] - x[j];
+			exact += diff * diff;
+		}
+		nw_query_init(&query, NW_EUCLIDEAN, 1, q, dim, space);
+		nw_row_norms(NW_EUCLIDEAN, x, dim, 1, &norm);
+		nw_query_measure(&query, x, NULL, 1, &measure);
+		nw_query_measure(&query, x, &norm, 1, &kept);
+		CHECK(fabsl(measure - exact) <= exact * (dim / 16 + 8) * 0x1p-43L,
+			  "%s dim %d offset %g apart %g: %.17g, not %.17Lg", nw_simd->name,
+			  dim, offset, apart, measure, exact);
+		CHECK(memcmp(&measure, &kept, sizeof(double)) == 0, "%a, not %a", kept,
+			  measure);
 	}
 }
 
@@ -268,6 +317,7 @@ main(void)
 		check_extremes();
 		check_random_vectors();
 		check_parallel();
+		check_cancellation();
 	}
 	CHECK(nw_distance_score(0, 1) == 0, "at no distance");
 	CHECK(nw_distance_score(DBL_MAX, NW_TAU_MIN) == -HUGE_VAL,

@@ -54,6 +54,7 @@ compare_sums(const NwSimd *fast, const double *q, const float *x,
 	const NwSimd *plain = &nw_simd_scalar;
 	double		expected[MAX_ROWS];
 	double	   *got = check_alloc(sizeof(double) * n);
+	double	   *dot = check_alloc(sizeof(double) * n);
 
 	plain->sqdist(q, x, dim, n, expected);
 	fast->sqdist(q, x, dim, n, got);
@@ -71,6 +72,12 @@ compare_sums(const NwSimd *fast, const double *q, const float *x,
 	fast->sqnorm(x, dim, n, got);
 	same_bits("sqnorm", fast, dim, n, expected, got);
 
+	fast->dot_sqnorm(q, x, dim, n, dot, got);
+	same_bits("dot_sqnorm's norm", fast, dim, n, expected, got);
+	plain->dot(q, x, dim, n, expected);
+	same_bits("dot_sqnorm's dot", fast, dim, n, expected, dot);
+
+	free(dot);
 	free(got);
 }
 
@@ -101,6 +108,66 @@ compare_all(int dim, int n)
 	free(scale);
 	free(q);
 	free(space);
+}
+
+/* Compare what turns sums into distances and scores. */
+static void
+compare_scores(const NwSimd *fast, int n, double magnitude)
+{
+	double	   *x2 = check_alloc(sizeof(double) * n);
+	double	   *expected = check_alloc(sizeof(double) * n);
+	double	   *got = check_alloc(sizeof(double) * n);
+	double		q2 = check_uniform(0, 2) * magnitude;
+	bool		low;
+
+	for (int i = 0; i < n; i++)
+	{
+		x2[i] = check_uniform(0, 2) * magnitude;
+		expected[i] = got[i] = check_uniform(0, 0.4) * (q2 + x2[i]);
+		if (check_below(50) == 0)
+			expected[i] = got[i] = 0.5 * (q2 + x2[i]);
+	}
+	low = nw_simd_scalar.close_sqdist(q2, x2, 1.0 / 1024, n, expected);
+	CHECK(fast->close_sqdist(q2, x2, 1.0 / 1024, n, got) == low, "%s n %d",
+		  fast->name, n);
+	same_bits("close_sqdist", fast, 0, n, expected, got);
+
+	nw_simd_scalar.root_scores(expected, n, 1.7, expected);
+	fast->root_scores(got, n, 1.7, got);
+	same_bits("root_scores", fast, 0, n, expected, got);
+	free(x2);
+	free(expected);
+	free(got);
+}
+
+/*
+ * Compare roots where they are hardest to round: squares of numbers halfway
+ * between two doubles, and what is next to them.
+ */
+static void
+compare_roots(const NwSimd *fast)
+{
+	double		value[64];
+	double		expected[64];
+	double		got[64];
+
+	for (int round = 0; round < 20000; round++)
+	{
+		for (int i = 0; i < 64; i += 4)
+		{
+			int			exponent = check_below(1200) - 600;
+			long double root = 1 + (long double) (check_random() >> 12) * 0x1p-52L +
+				0x1p-53L;
+
+			value[i] = ldexp((double) (root * root), exponent);
+			value[i + 1] = nextafter(value[i], 0);
+			value[i + 2] = nextafter(value[i], HUGE_VAL);
+			value[i + 3] = ldexp(check_uniform(1, 4), exponent);
+		}
+		nw_simd_scalar.root_scores(value, 64, 1, expected);
+		fast->root_scores(value, 64, 1, got);
+		same_bits("roots", fast, 0, 64, expected, got);
+	}
 }
 
 /* Compare with long double sums. */
@@ -355,5 +422,15 @@ main(void)
 	compare_at_end_of_memory();
 	compare_negative_zero();
 	compare_halves();
+	for (int k = 0; k < FAST_COUNT; k++)
+	{
+		const NwSimd *fast = nw_simd_find(fast_names[k]);
+
+		if (fast == NULL)
+			continue;
+		compare_roots(fast);
+		for (int n = 0; n < 100; n++)
+			compare_scores(fast, n, pow(10, check_uniform(-70, 70)));
+	}
 	return check_finish();
 }
