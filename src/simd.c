@@ -347,6 +347,7 @@ const NwSimd nw_simd_scalar = {
 	.bin_sum = scalar_bin_sum,
 	.coarse_copy = nw_scalar_coarse_copy,
 	.coarse_sqdist = nw_scalar_coarse_sqdist,
+	.code_dot = nw_scalar_code_dot,
 	.half_to_float = scalar_half_to_float
 };
 

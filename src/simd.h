@@ -129,6 +129,14 @@ typedef struct NwSimd
 	void		(*coarse_sqdist) (const float *t, const int16_t *copy, int dim,
 								  int n, float *out);
 
+	/*
+	 * out[i] = sum over j of t[j] * code[i][j] in float; t [dim], code
+	 * [n][dim].  Off by at most dim / 16 + 6 half-units in the last place of a
+	 * float, of the sum of the terms' magnitudes: see code.c.
+	 */
+	void		(*code_dot) (const float *t, const int8_t *code, int dim, int n,
+							 float *out);
+
 	/* Widen IEEE binary16 to float, subnormals, infinities and NaN included */
 	void		(*half_to_float) (const uint16_t *half, int n, float *out);
 } NwSimd;

@@ -475,6 +475,7 @@ const NwSimd nw_simd_avx2 = {
 	.bin_sum = nw_avx2_bin_sum,
 	.coarse_copy = nw_avx2_coarse_copy,
 	.coarse_sqdist = nw_avx2_coarse_sqdist,
+	.code_dot = nw_scalar_code_dot,
 	.half_to_float = avx2_half_to_float
 };
 

@@ -522,6 +522,7 @@ const NwSimd nw_simd_avx512 = {
 	.bin_sum = nw_avx512_bin_sum,
 	.coarse_copy = nw_avx512_coarse_copy,
 	.coarse_sqdist = nw_avx512_coarse_sqdist,
+	.code_dot = nw_scalar_code_dot,
 	.half_to_float = avx512_half_to_float
 };
 

@@ -83,6 +83,8 @@ extern double nw_scalar_coarse_copy(const float *x, int dim, double scale,
 									double step, int16_t *copy);
 extern void nw_scalar_coarse_sqdist(const float *t, const int16_t *copy,
 									int dim, int n, float *out);
+extern void nw_scalar_code_dot(const float *t, const int8_t *code, int dim,
+							   int n, float *out);
 
 #if defined(__x86_64__)
 

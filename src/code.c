@@ -1,0 +1,528 @@
+/*
+ * code.c
+ *		Vectors in one byte a dimension, and bounds on what they score.
+ *
+ * Write x = c + y + r for a vector, its centre, its code times scale and what
+ * the code misses; |r| <= error, which is computed from the rounded scale and
+ * rounded up itself.  u is the half-unit of a float, 2^-24.
+ *
+ * Products with codes.  Let s = sum of t_j * code_j * scale over all
+ * dimensions, t being w = q - c or w = q, divided by the smallest power of two
+ * that leaves no |t_j| above 1.  So nothing overflows, and what underflows is
+ * below 2^-149 of the largest term's factor t_j: nothing beside the rest.
+ * Rounding t to float costs u of each term, the product and dim / 16 + 1
+ * additions in its lane u of the sum so far each, and folding the lanes and
+ * adding what is left over 5 more, so s is off by at most
+ *		(dim / 16 + 8) u * sum |t_j| |scale * code_j|
+ *		<= (dim / 16 + 8) u * |w| |y|,
+ * by Cauchy and Schwarz.  share is (dim / 16 + 16) u: the difference covers
+ * terms of u^2, sqnorm's rounding, and all that is done in double.
+ *
+ * Distances.  |q - c - y|^2 = |w|^2 + |y|^2 - 2 w . y, and 2 |w| |y| <=
+ * |w|^2 + |y|^2, so it is off by at most share * (|w|^2 + |y|^2), and TINY
+ * where sqnorm underflows.  The distance of x itself differs from its root by
+ * at most error, by the triangle inequality.
+ *
+ * Inner products.  q . x = q . c + q . y + q . r, off by |q| error, by
+ * share * |q| |y| with |y| <= scale * 127 * sqrt(dim), and by what double
+ * precision loses in q . c.
+ *
+ * Cosines are inner products divided by norms; a norm is known within 2 u.
+ *
+ * WIDE and NEAR cover double's rounding, here and in kernel.c, relative and
+ * absolute: at most (dim / 16 + 8) * 2^-44 there and less here, which is below
+ * 1e-10 up to 16,000 dimensions.
+ */
+#include "code.h"
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "simd.h"
+
+/* Rows bounded at a time. */
+#define BATCH	64
+
+/* Half the distance from 1 to the next float. */
+#define UNIT	(FLT_EPSILON / 2.0)
+
+/* The smallest float above 0; no norm of another vector is below it. */
+#define TINY	0x1p-149
+
+#define WIDE	1e-9
+#define NEAR	1e-10
+
+/* Adding this to a small number rounds it to an integer. */
+#define ROUND	0x1.8p52
+
+/* Round to a float not below. */
+static float
+round_up(double value)
+{
+	float		result;
+
+	if (!(value <= FLT_MAX))
+		return HUGE_VALF;
+	result = (float) value;
+	return result < value ? nextafterf(result, HUGE_VALF) : result;
+}
+
+/* One number of a vector as seen from its centre. */
+static inline double
+residual(const float *x, const float *center, int j)
+{
+	return center ? (double) x[j] - center[j] : x[j];
+}
+
+/* |x|, in double. */
+static double
+length(const float *x, int dim)
+{
+	double		sqnorm;
+
+	if (x == NULL)
+		return 0;
+	nw_simd->sqnorm(x, dim, 1, &sqnorm);
+	return sqrt(sqnorm);
+}
+
+void
+nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
+			   NwCodeInfo *info)
+{
+	double		norm = length(x, dim);
+	double		largest = 0;
+	double		inverse;
+	double		missed = 0;
+	double		sqnorm = 0;
+	float		scale;
+
+	for (int j = 0; j < dim; j++)
+	{
+		double		size = fabs(residual(x, center, j));
+
+		largest = largest > size ? largest : size;
+	}
+
+	/* rounded up, so that no code is beyond 127 */
+	scale = round_up(largest / NW_CODE_MAX);
+	if (scale * (double) NW_CODE_MAX < largest)
+		scale = nextafterf(scale, HUGE_VALF);
+	inverse = scale > 0 ? 1.0 / scale : 0;
+
+	for (int j = 0; j < dim; j++)
+	{
+		double		r = residual(x, center, j);
+		double		k = (r * inverse + ROUND) - ROUND;
+		double		rest = r - k * scale;
+
+		code[j] = (int8_t) k;
+		sqnorm += k * k;
+		missed += rest * rest;
+	}
+	sqnorm *= (double) scale * scale;
+
+	/* a residual itself is rounded to double */
+	missed = sqrt(missed) * (1 + WIDE) +
+		scale * (NW_CODE_MAX * sqrt(dim) * DBL_EPSILON);
+
+	info->scale = scale;
+	info->error = round_up(missed);
+	info->sqnorm = sqnorm <= FLT_MAX ? (float) sqnorm : HUGE_VALF;
+	info->norm = norm <= FLT_MAX ? (float) norm : HUGE_VALF;
+	if (isinf(info->error) || isinf(info->sqnorm) || isinf(info->norm))
+	{
+		memset(code, 0, dim);
+		info->scale = 0;
+		info->sqnorm = 0;
+		info->error = HUGE_VALF;
+	}
+}
+
+float
+nw_code_distance_up(const float *x, const float *center, int dim)
+{
+	double		sum = 0;
+
+	for (int j = 0; j < dim; j++)
+	{
+		double		r = residual(x, center, j);
+
+		sum += r * r;
+	}
+	return round_up(sqrt(sum) * (1 + NEAR));
+}
+
+/* True where a kernel's scores come from distances of vectors as they are. */
+static bool
+is_distance(NwKernel kernel)
+{
+	return kernel == NW_EUCLIDEAN || kernel == NW_GAUSSIAN;
+}
+
+/* |q|, where the query may be scaled. */
+static double
+query_length(const NwQuery *query)
+{
+	double		sum = 0;
+
+	for (int j = 0; j < query->dim; j++)
+		sum += query->q[j] * query->q[j];
+	return sqrt(sum);
+}
+
+/* q . center */
+static double
+query_dot(const NwQuery *query, const float *center)
+{
+	double		dot = 0;
+
+	if (center)
+		nw_simd->dot(query->q, center, query->dim, 1, &dot);
+	return dot;
+}
+
+/* |q - center|^2 */
+static double
+query_sqdist(const NwQuery *query, const float *center)
+{
+	double		sqdist = query->sqnorm;
+
+	if (center)
+		nw_simd->sqdist(query->q, center, query->dim, 1, &sqdist);
+	return sqdist;
+}
+
+void
+nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center,
+			  float *t)
+{
+	const float *origin = is_distance(query->kernel) ? center : NULL;
+	double		largest = 0;
+	int			exponent;
+	double		inverse;
+
+	for (int j = 0; j < query->dim; j++)
+	{
+		double		size = fabs(query->q[j] - (origin ? origin[j] : 0));
+
+		largest = largest > size ? largest : size;
+	}
+	frexp(largest, &exponent);
+	cq->unit = ldexp(1, exponent);
+	inverse = ldexp(1, -exponent);
+	for (int j = 0; j < query->dim; j++)
+		t[j] = (float) ((query->q[j] - (origin ? origin[j] : 0)) * inverse);
+
+	cq->kernel = query->kernel;
+	cq->dim = query->dim;
+	cq->factor = query->inverse_tau;
+	cq->t = t;
+	cq->share = (query->dim / NW_LANES + 16) * UNIT;
+	cq->norm = query_length(query);
+	cq->sqnorm = cq->norm > 0;
+	if (is_distance(query->kernel))
+	{
+		cq->base = query_sqdist(query, center);
+		cq->slack = cq->share * cq->base + TINY;
+	}
+	else
+	{
+		cq->base = query_dot(query, center);
+		cq->norm *= 1 + WIDE;
+		cq->slack = NEAR * cq->norm * length(center, query->dim);
+	}
+}
+
+/* Turn a range of distances into one of scores. */
+static void
+distance_scores(NwKernel kernel, double factor, double near, double far,
+				double *lower, double *upper)
+{
+	near *= 1 - WIDE;
+	far *= 1 + WIDE;
+	if (kernel == NW_GAUSSIAN)
+	{
+		near *= near;
+		far *= far;
+	}
+	*lower = -far * factor;
+	*upper = -near * factor;
+}
+
+/* Bound scores that come from distances. */
+static void
+distance_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
+				const float *error, const float *sqnorm, int n, double *lower,
+				double *upper)
+{
+	double		twice = 2 * cq->unit;
+
+	for (int i = 0; i < n; i++)
+	{
+		double		middle = cq->base + sqnorm[i] - twice * scale[i] * dot[i];
+		double		slack = cq->slack + cq->share * sqnorm[i];
+		double		least = middle - slack;
+		double		most = middle + slack;
+
+		lower[i] = least > 0 ? least : 0;
+		upper[i] = most > 0 ? most : 0;
+	}
+	nw_simd->root_scores(lower, n, -1, lower);
+	nw_simd->root_scores(upper, n, -1, upper);
+	for (int i = 0; i < n; i++)
+	{
+		double		near = lower[i] - error[i];
+		double		far = upper[i] + error[i];
+
+		distance_scores(cq->kernel, cq->factor, near > 0 ? near : 0, far,
+						&lower[i], &upper[i]);
+	}
+}
+
+/*
+ * Bound cosines by inner products of a unit query with vectors of norms
+ * within a range.
+ */
+static void
+cosine_range(double norm_min, double norm_max, double *lower, double *upper)
+{
+	double		least = *lower / (*lower < 0 ? norm_min : norm_max);
+	double		most = *upper / (*upper < 0 ? norm_max : norm_min);
+
+	/* not the other way round: where there is no number, the whole range */
+	*lower = least > -1 ? least - NEAR : -1;
+	*upper = most < 1 ? most + NEAR : 1;
+}
+
+/*
+ * Turn a range of cosines into one of measures; sqnorms are |q'|^2 + |x'|^2.
+ */
+static void
+cosine_measures(NwKernel kernel, double sqnorms, double *lower, double *upper)
+{
+	double		least = *lower > -1 ? *lower : -1;
+	double		most = *upper < 1 ? *upper : 1;
+
+	*lower = least;
+	*upper = most;
+	if (kernel == NW_HYPERSPHERE)
+	{
+		*lower = sqnorms - 2 * least + 2 * NEAR;
+		*upper = sqnorms - 2 * most - 2 * NEAR;
+		*upper = *upper > 0 ? *upper : 0;
+	}
+}
+
+/* Turn bounds on measures of cosine or hypersphere into bounds on scores. */
+static void
+cosine_scores(NwKernel kernel, double factor, int n, double *lower,
+			  double *upper)
+{
+	if (kernel == NW_HYPERSPHERE)
+	{
+		nw_simd->root_scores(lower, n, factor, lower);
+		nw_simd->root_scores(upper, n, factor, upper);
+		return;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		lower[i] *= factor;
+		upper[i] *= factor;
+	}
+}
+
+/* The range of norms that a float stands for; 0 stands for itself alone. */
+static double
+least_norm(double norm)
+{
+	double		least = norm * (1 - FLT_EPSILON) - TINY;
+
+	if (norm == 0)
+		return 0;
+	if (!(norm <= FLT_MAX))
+		return FLT_MAX / 2;
+	return least > TINY / 2 ? least : TINY / 2;
+}
+
+static double
+most_norm(double norm)
+{
+	return norm == 0 ? 0 : norm * (1 + FLT_EPSILON) + TINY;
+}
+
+/* Bound inner products. */
+static void
+dot_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
+		   const float *error, int n, double *lower, double *upper)
+{
+	double		share = (cq->share + NEAR) * NW_CODE_MAX * sqrt(cq->dim);
+
+	for (int i = 0; i < n; i++)
+	{
+		double		middle = cq->base + cq->unit * scale[i] * dot[i];
+		double		slack = cq->slack + cq->norm * (error[i] + share * scale[i]);
+
+		lower[i] = middle - slack;
+		upper[i] = middle + slack;
+	}
+}
+
+void
+nw_code_bounds(const NwCodeQuery *cq, const int8_t *code, const float *scale,
+			   const float *error, const float *sqnorm, const float *norm,
+			   int n, double *lower, double *upper)
+{
+	for (int i = 0; i < n; i += BATCH)
+	{
+		int			batch = n - i < BATCH ? n - i : BATCH;
+		float		dot[BATCH];
+		double	   *low = lower + i;
+		double	   *high = upper + i;
+
+		nw_simd->code_dot(cq->t, code + (int64_t) i * cq->dim, cq->dim, batch,
+						  dot);
+		if (is_distance(cq->kernel))
+		{
+			distance_bounds(cq, dot, scale + i, error + i, sqnorm + i, batch,
+							low, high);
+			continue;
+		}
+		dot_bounds(cq, dot, scale + i, error + i, batch, low, high);
+		if (cq->kernel == NW_DOT)
+		{
+			for (int k = 0; k < batch; k++)
+			{
+				/* where there is no number, there is no bound */
+				low[k] = low[k] > -HUGE_VAL ? low[k] * cq->factor : -HUGE_VAL;
+				high[k] = high[k] < HUGE_VAL ? high[k] * cq->factor : HUGE_VAL;
+			}
+			continue;
+		}
+		for (int k = 0; k < batch; k++)
+		{
+			double		length = norm[i + k];
+
+			if (length > 0)
+				cosine_range(least_norm(length), most_norm(length), low + k,
+							 high + k);
+			else
+				low[k] = high[k] = 0;
+			cosine_measures(cq->kernel, cq->sqnorm + (length > 0), low + k,
+							high + k);
+		}
+		cosine_scores(cq->kernel, cq->factor, batch, low, high);
+	}
+}
+
+/* The sine of an angle between 0 and pi by its cosine. */
+static double
+sine(double cosine)
+{
+	return sqrt((1 - cosine) * (1 + cosine));
+}
+
+/*
+ * Bound the cosines of a unit query with the vectors of a ball that are not
+ * zero.
+ *
+ * |x - c| <= r and |x| = n mean that the angle between x and c is at most that
+ * whose cosine is (n^2 + |c|^2 - r^2) / (2 n |c|).  The least of these over
+ * the norms is at n^2 = |c|^2 - r^2, or the end of the range next to it.  The
+ * angle between query and centre, plus and minus that angle, bounds the one
+ * between query and x.
+ */
+static void
+cap_cosines(double dot, double length, double radius, double norm_min,
+			double norm_max, double *lower, double *upper)
+{
+	double		reach = length + radius;
+	double		power = (length - radius) * reach - NEAR * reach * reach;
+	double		norm = power > 0 ? sqrt(power) : 0;
+	double		cap;
+	double		near;
+	double		far;
+
+	*lower = -1;
+	*upper = 1;
+	norm = norm < norm_max ? norm : norm_max;
+	norm = norm > norm_min ? norm : norm_min;
+	cap = (norm + power / norm - NEAR * (norm + fabs(power) / norm)) /
+		(2 * length);
+
+	/* neither where the centre is 0 nor where something is infinite */
+	if (!(cap > -1))
+		return;
+	cap = cap < 1 ? cap : 1;
+	near = dot / length + NEAR;
+	far = dot / length - NEAR;
+	if (near < cap)
+		*upper = near * cap + sine(near) * sine(cap) + NEAR;
+	if (far > -cap)
+		*lower = far * cap - sine(far) * sine(cap) - NEAR;
+}
+
+void
+nw_ball_bounds(const NwQuery *query, const float *center, double radius,
+			   double norm_min, double norm_max, double *lower, double *upper)
+{
+	double		factor = query->inverse_tau;
+	double		length_c = length(center, query->dim);
+	double		length_q;
+	double		dot;
+	double		least;
+	double		most;
+
+	if (is_distance(query->kernel))
+	{
+		double		distance = sqrt(query_sqdist(query, center));
+		double		near = distance * (1 - WIDE) - radius;
+
+		distance_scores(query->kernel, factor, near > 0 ? near : 0,
+						distance + radius, lower, upper);
+		return;
+	}
+
+	length_q = query_length(query);
+	dot = query_dot(query, center);
+	if (query->kernel == NW_DOT)
+	{
+		double		slack = length_q * (radius + WIDE * (radius + length_c));
+
+		least = dot - slack;
+		most = dot + slack;
+		*lower = least > -HUGE_VAL ? least * factor : -HUGE_VAL;
+		*upper = most < HUGE_VAL ? most * factor : HUGE_VAL;
+		return;
+	}
+
+	least = most = 0;
+	if (norm_max > 0 && length_q > 0)
+		cap_cosines(dot, length_c, radius, least_norm(norm_min),
+					most_norm(norm_max), &least, &most);
+	*lower = least;
+	*upper = most;
+	cosine_measures(query->kernel, (length_q > 0) + (norm_max > 0), lower,
+					upper);
+	if (norm_min == 0)
+	{
+		double		zero_lower = 0;
+		double		zero_upper = 0;
+
+		/* the zero vector, too; the least score has the largest distance */
+		cosine_measures(query->kernel, length_q > 0, &zero_lower, &zero_upper);
+		if (query->kernel == NW_HYPERSPHERE)
+		{
+			*lower = fmax(*lower, zero_lower);
+			*upper = fmin(*upper, zero_upper);
+		}
+		else
+		{
+			*lower = fmin(*lower, zero_lower);
+			*upper = fmax(*upper, zero_upper);
+		}
+	}
+	cosine_scores(query->kernel, factor, 1, lower, upper);
+}
