@@ -653,3 +653,80 @@ CREATE AGGREGATE @extschema@.nw_mce(confidence float8, correct boolean, bins int
 );
 COMMENT ON AGGREGATE @extschema@.nw_mce(float8, boolean, int) IS
 	'maximum calibration error of confidences';
+
+--
+-- The index
+--
+
+CREATE FUNCTION @extschema@.nw_handler(internal)
+RETURNS index_am_handler LANGUAGE c
+AS 'MODULE_PATHNAME', 'nw_handler';
+COMMENT ON FUNCTION @extschema@.nw_handler(internal) IS
+	'handler of the access method nw';
+
+CREATE ACCESS METHOD nw TYPE INDEX HANDLER @extschema@.nw_handler;
+COMMENT ON ACCESS METHOD nw IS
+	'index of labelled embeddings, for predictions';
+
+CREATE OPERATOR CLASS @extschema@.vector_nw_ops
+DEFAULT FOR TYPE vector USING nw AS STORAGE vector;
+
+CREATE OPERATOR CLASS @extschema@.halfvec_nw_ops
+DEFAULT FOR TYPE halfvec USING nw AS STORAGE halfvec;
+
+CREATE FUNCTION @extschema@.nw_index_work(query vector, support text,
+	classes text[] DEFAULT NULL,
+	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
+	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
+	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
+	OUT heap_checks bigint)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_index_work_vector';
+COMMENT ON FUNCTION @extschema@.nw_index_work(vector, text, text[]) IS
+	'what nw_predict reads of an nw index to answer a query';
+
+CREATE FUNCTION @extschema@.nw_index_work(query halfvec, support text,
+	classes text[] DEFAULT NULL,
+	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
+	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
+	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
+	OUT heap_checks bigint)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_index_work_halfvec';
+COMMENT ON FUNCTION @extschema@.nw_index_work(halfvec, text, text[]) IS
+	'what nw_predict reads of an nw index to answer a query';
+
+CREATE FUNCTION @extschema@.nw_index_work(query text, support text,
+	classes text[] DEFAULT NULL,
+	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
+	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
+	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
+	OUT heap_checks bigint)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_index_work_text';
+COMMENT ON FUNCTION @extschema@.nw_index_work(text, text, text[]) IS
+	'what nw_predict reads of an nw index to answer a query';
+
+CREATE FUNCTION @extschema@.nw_index_lists(index regclass,
+	OUT list int, OUT label text, OUT rows bigint, OUT slots bigint,
+	OUT pages bigint, OUT radius float8)
+RETURNS SETOF record LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'nw_index_lists';
+COMMENT ON FUNCTION @extschema@.nw_index_lists(regclass) IS
+	'the lists of an nw index, their radii and how full they are';
+
+CREATE FUNCTION @extschema@.nw_index_health(index regclass,
+	OUT classes bigint, OUT lists bigint, OUT rows bigint,
+	OUT built_rows bigint, OUT unlisted_rows bigint, OUT fill float8,
+	OUT size bigint, OUT reindex text)
+RETURNS record LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'nw_index_health';
+COMMENT ON FUNCTION @extschema@.nw_index_health(regclass) IS
+	'the state of an nw index, and whether REINDEX would help';
+
+CREATE FUNCTION @extschema@.nw_check_index(index regclass,
+	heap boolean DEFAULT true)
+RETURNS bigint LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'nw_check_index';
+COMMENT ON FUNCTION @extschema@.nw_check_index(regclass, boolean) IS
+	'verify an nw index, and (heap) that it has the rows of its table; returns the rows checked';

@@ -7,7 +7,9 @@
 #ifndef NW_COMPAT_H
 #define NW_COMPAT_H
 
+#include "catalog/pg_class.h"
 #include "executor/executor.h"
+#include "parser/parse_relation.h"
 #include "utils/acl.h"
 
 #if PG_VERSION_NUM < 150000
@@ -44,6 +46,45 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 #define NW_EXECUTOR_RUN_PASS	queryDesc, direction, count, execute_once
 #define nw_executor_run(queryDesc) \
 	ExecutorRun((queryDesc), ForwardScanDirection, 0, true)
+#endif
+
+/* vacuum_delay_point() learned to tell ANALYZE from VACUUM in 18. */
+#if PG_VERSION_NUM >= 180000
+#define nw_vacuum_delay_point()		vacuum_delay_point(false)
+#else
+#define nw_vacuum_delay_point()		vacuum_delay_point()
+#endif
+
+/* Privileges to check moved from range table entries to a list of their own. */
+#if PG_VERSION_NUM >= 160000
+static inline void
+nw_check_select(RangeTblEntry *rte, Bitmapset *columns)
+{
+	RTEPermissionInfo *info;
+	List	   *infos = NIL;
+
+	info = addRTEPermissionInfo(&infos, rte);
+	info->requiredPerms = ACL_SELECT;
+	info->selectedCols = columns;
+	(void) ExecCheckPermissions(list_make1(rte), infos, true);
+}
+#else
+static inline void
+nw_check_select(RangeTblEntry *rte, Bitmapset *columns)
+{
+	rte->requiredPerms = ACL_SELECT;
+	rte->selectedCols = columns;
+	(void) ExecCheckRTPerms(list_make1(rte), true);
+}
+#endif
+
+/* One check of ownership for all object kinds came with 16, too. */
+#if PG_VERSION_NUM >= 160000
+#define nw_owns_relation(relid, role) \
+	object_ownercheck(RelationRelationId, (relid), (role))
+#else
+#define nw_owns_relation(relid, role) \
+	pg_class_ownercheck((relid), (role))
 #endif
 
 #endif							/* NW_COMPAT_H */

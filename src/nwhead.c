@@ -10,12 +10,21 @@
 #include "utils/guc.h"
 
 #include "cache.h"
+#include "nwindex_read.h"
 #include "pgvector.h"
 #include "simd.h"
 
 PG_MODULE_MAGIC;
 
 extern PGDLLEXPORT void _PG_init(void);
+
+/* The values of nwhead.engine. */
+static const struct config_enum_entry engines[] = {
+	{"auto", NW_ENGINE_AUTO, false},
+	{"executor", NW_ENGINE_EXECUTOR, false},
+	{"index", NW_ENGINE_INDEX, false},
+	{NULL, 0, false}
+};
 
 /* Define settings and install hooks, once for each backend. */
 void
@@ -30,6 +39,15 @@ _PG_init(void)
 							PGC_USERSET,
 							GUC_UNIT_KB,
 							NULL, NULL, NULL);
+	DefineCustomEnumVariable("nwhead.engine",
+							 "Chooses how predictions read the rows of a set.",
+							 "\"auto\" takes an nw index that covers the set where that is likely to be faster; \"index\" takes it wherever it may be used, \"executor\" never.",
+							 &nw_engine,
+							 NW_ENGINE_AUTO,
+							 engines,
+							 PGC_USERSET,
+							 0,
+							 NULL, NULL, NULL);
 	MarkGUCPrefixReserved("nwhead");
 
 	nw_simd_init();

@@ -158,6 +158,22 @@ nw_vector_read(Datum datum, NwVectorType type)
 	return result;
 }
 
+const char *
+nw_vector_elements(Datum datum)
+{
+	/* both types have the same head */
+	return (const char *) ((StoredVector *) DatumGetPointer(datum))->x;
+}
+
+void
+nw_vector_decode(const char *elements, NwVectorType type, int n, float *x)
+{
+	if (type == NW_VECTOR)
+		memcpy(x, elements, sizeof(float) * n);
+	else
+		nw_simd->half_to_float((const uint16 *) elements, n, x);
+}
+
 Datum
 nw_vector_make(const float *x, int dim)
 {

@@ -36,6 +36,11 @@ extern int	nw_vector_typmod_dim(int32 typmod);
  */
 extern NwVectorData nw_vector_read(Datum datum, NwVectorType type);
 
+/* The stored elements of a datum that is not toasted, and floats out of them. */
+extern const char *nw_vector_elements(Datum datum);
+extern void nw_vector_decode(const char *elements, NwVectorType type, int n,
+							 float *x);
+
 /* Make a datum of type vector. */
 extern Datum nw_vector_make(const float *x, int dim);
 

@@ -6,6 +6,9 @@
  * planned and run as any other: privileges on relation and columns, row-level
  * security, views, partitions and foreign tables hold because the executor
  * makes them hold.  Its text consists of quoted names only.
+ *
+ * Where an nw index covers what is asked for, the rows come out of that
+ * instead: see engine.c.
  */
 #include "postgres.h"
 
@@ -27,6 +30,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "nwindex_read.h"
 #include "source.h"
 #include "textout.h"
 
@@ -273,6 +277,15 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	Query	   *query;
 	bool		has_policies;
 
+	/* an index has no ids, and not the rows without a label */
+	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
+	{
+		NwScan	   *by_index = nw_scan_plan_index(source, false);
+
+		if (by_index)
+			return by_index;
+	}
+
 	state->source = source;
 	write_statement(state, columns, limit);
 
@@ -297,6 +310,26 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	return scan;
 }
 
+NwScan *
+nw_scan_plan_index(const NwSource *source, bool ids)
+{
+	NwIndexReader *reader = nw_index_find(source, ids);
+	NwScan	   *scan;
+
+	if (reader == NULL)
+		return NULL;
+	scan = palloc0(sizeof(NwScan));
+	scan->index = reader;
+	scan->relids = list_make1_oid(source->relid);
+	for (int i = 0; i < reader->nparts; i++)
+		scan->relids = lappend_oid(lappend_oid(scan->relids,
+											   RelationGetRelid(reader->part[i].heap)),
+								   RelationGetRelid(reader->part[i].index));
+	scan->steady = nw_textout_is_steady(source->label_type) &&
+		(!ids || nw_textout_is_steady(source->id_type));
+	return scan;
+}
+
 void
 nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
 {
@@ -313,6 +346,14 @@ nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
 		.arg = arg
 	};
 	QueryDesc  *desc;
+
+	if (scan->index)
+	{
+		nw_index_begin(scan->index, NULL);
+		nw_index_read_rows(scan->index, callback, arg);
+		nw_index_end(scan->index);
+		return;
+	}
 
 	/* a registered view may predict from itself */
 	check_stack_depth();

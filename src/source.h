@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
+#include "storage/itemptr.h"
 
 #include "pgvector.h"
 #include "registry.h"
@@ -49,6 +50,8 @@ typedef struct NwRow
 	Datum		id;
 	bool		id_isnull;
 	double		weight;			/* 1 where not asked for */
+	ItemPointer tid;			/* only where it comes from an index: where, */
+	int			part;			/* in which of its tables */
 } NwRow;
 
 typedef void (*NwRowCallback) (const NwRow *row, void *arg);
@@ -56,6 +59,8 @@ typedef void (*NwRowCallback) (const NwRow *row, void *arg);
 /* A planned scan. */
 typedef struct NwScan
 {
+	struct NwIndexReader *index;	/* reads the rows instead of the executor,
+									 * where not NULL */
 	List	   *relids;			/* every relation it reads */
 	bool		steady;			/* depends on nothing but these relations'
 								 * rows: no view, policy or foreign table, no
@@ -80,6 +85,12 @@ extern void nw_source_check_labelled(const NwSource *source);
  * policies; limit is 0 for all rows.
  */
 extern NwScan *nw_scan_plan(const NwSource *source, int columns, int64 limit);
+
+/*
+ * The same out of an index: embeddings, labels and TIDs; NULL where that cannot
+ * be.  ids says whether nw_index_fetch_id() will be asked.
+ */
+extern NwScan *nw_scan_plan_index(const NwSource *source, bool ids);
 
 /*
  * Read the rows under the active snapshot.  Rows without an embedding are

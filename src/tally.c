@@ -15,19 +15,29 @@
 #include "utils/memutils.h"
 
 #include "cache.h"
+#include "nwindex_search.h"
 #include "prototypes.h"
 #include "simd.h"
 #include "tally.h"
 
+/* So many ids are looked up one by one, rather than read with all rows. */
+#define NAMED_BY_INDEX	1000
+
+/* Where bounds left more than this share of the supports to be read exactly,
+ * later calls of the statement pack them. */
+#define EXACT_SHARE		0.25
+
 /* A block of measured supports. */
-typedef struct Block
+typedef struct Measured
 {
 	int			n;
 	double		measure[NW_BLOCK_ROWS];
 	double		score[NW_BLOCK_ROWS];
 	int32		class[NW_BLOCK_ROWS];
-	const char *id[NW_BLOCK_ROWS];	/* only where the call wants ids */
-} Block;
+	const char *id[NW_BLOCK_ROWS];	/* only where the call wants ids, */
+	int			part[NW_BLOCK_ROWS];	/* or, where these wait, the place of */
+	ItemPointerData tid[NW_BLOCK_ROWS]; /* the row */
+} Measured;
 
 /* Everything a sweep over the supports needs. */
 typedef struct Sweep
@@ -45,8 +55,11 @@ typedef struct Sweep
 	MemoryContext id_mcxt;		/* ids of the current block */
 	NwSupport  *packing;		/* NULL where rows are not packed, or no more */
 	bool		too_big;
+	const NwSource *source;
+	NwIndexReader *index;		/* looks up ids when they are needed; NULL
+								 * where rows bring them */
 
-	Block		block;			/* last: not worth clearing */
+	Measured		block;			/* last: not worth clearing */
 } Sweep;
 
 /* Complain about a query and a support of different dimensions. */
@@ -134,7 +147,7 @@ static void
 filter_block(Sweep *sweep)
 {
 	const NwFilter *filter = &sweep->call->filter;
-	Block	   *block = &sweep->block;
+	Measured	   *block = &sweep->block;
 	int			kept = 0;
 
 	if (filter->classes == NULL && filter->exclude == NULL)
@@ -154,6 +167,8 @@ filter_block(Sweep *sweep)
 		block->score[kept] = block->score[i];
 		block->class[kept] = block->class[i];
 		block->id[kept] = block->id[i];
+		block->part[kept] = block->part[i];
+		block->tid[kept] = block->tid[i];
 		kept++;
 	}
 	block->n = kept;
@@ -173,7 +188,7 @@ static void
 finish_block(Sweep *sweep)
 {
 	NwTally    *tally = sweep->tally;
-	Block	   *block = &sweep->block;
+	Measured	   *block = &sweep->block;
 	double		bin[NW_BLOCK_ROWS];
 	uint64_t	hi[NW_BLOCK_ROWS];
 	uint64_t	lo[NW_BLOCK_ROWS];
@@ -197,8 +212,15 @@ finish_block(Sweep *sweep)
 				.score = block->score[i],
 				.measure = block->measure[i],
 				.class = block->class[i],
-				.id = block->id[i]
+				.id = block->id[i],
+				.unnamed = sweep->index != NULL
 			};
+
+			if (item.unnamed)
+			{
+				item.part = block->part[i];
+				item.tid = block->tid[i];
+			}
 
 			nw_top_offer(is_other(sweep, block->class[i]) ? &tally->others :
 						 &tally->top, &item);
@@ -217,7 +239,7 @@ static double
 sweep_packed(Sweep *sweep, const NwSupport *support, const float *t)
 {
 	NwQuery    *query = &sweep->tally->query;
-	Block	   *block = &sweep->block;
+	Measured	   *block = &sweep->block;
 	double		largest = 0;
 
 	check_dim(sweep, support->dim);
@@ -261,7 +283,7 @@ sweep_packed(Sweep *sweep, const NwSupport *support, const float *t)
 static void
 finish_streamed(Sweep *sweep)
 {
-	Block	   *block = &sweep->block;
+	Measured	   *block = &sweep->block;
 
 	/* score[] holds the logarithms of row weights until now */
 	if (sweep->weighted)
@@ -305,7 +327,7 @@ receive_support(const NwRow *row, void *arg)
 {
 	Sweep	   *sweep = arg;
 	NwTally    *tally = sweep->tally;
-	Block	   *block = &sweep->block;
+	Measured	   *block = &sweep->block;
 	int			i = block->n;
 	double		norm;
 
@@ -318,7 +340,13 @@ receive_support(const NwRow *row, void *arg)
 	if (sweep->weighted)
 		block->score[i] = log(row->weight);
 	block->class[i] = nw_labels_add(tally->labels, row->label);
-	if (sweep->want_ids)
+	if (sweep->index)
+	{
+		block->id[i] = NULL;
+		block->part[i] = row->part;
+		block->tid[i] = *row->tid;
+	}
+	else if (sweep->want_ids)
 		block->id[i] = row->id_isnull ? NULL :
 			nw_bytes_copy(sweep->id_mcxt, nw_textout(&sweep->id_out, row->id));
 	if (sweep->packing)
@@ -351,6 +379,82 @@ sweep_scan(Sweep *sweep, const NwSource *source, const NwCacheKey *key,
 	finish_streamed(sweep);
 	if (keep)
 		nw_cache_keep(key, scan, sweep->packing, sweep->too_big);
+}
+
+/* Look up the id of a row that came out of an index. */
+static char *
+name_row(const NwTopItem *item, void *arg)
+{
+	Sweep	   *sweep = arg;
+	ItemPointerData tid = item->tid;
+
+	return nw_index_fetch_id(sweep->index, sweep->source, &sweep->id_out,
+							 item->part, &tid);
+}
+
+/*
+ * Compare the query with the rows of an index, looking up only the ids of the
+ * heaviest; false where no index serves.
+ */
+static bool
+sweep_index(Sweep *sweep, const NwSource *source)
+{
+	const NwCall *call = sweep->call;
+	NwTally    *tally = sweep->tally;
+
+	if (call->top == 0 || call->top > NAMED_BY_INDEX || call->filter.exclude)
+		return false;
+	sweep->index = nw_index_find(source, true);
+	if (sweep->index == NULL)
+		return false;
+	sweep->source = source;
+	nw_textout_init(&sweep->id_out, source->id_type, sweep->mcxt);
+	tally->top.namer = tally->others.namer = name_row;
+	tally->top.namer_arg = tally->others.namer_arg = sweep;
+	nw_index_begin(sweep->index, NULL);
+	nw_index_read_rows(sweep->index, receive_support, sweep);
+	finish_streamed(sweep);
+	nw_top_sort(&tally->top);
+	nw_top_sort(&tally->others);
+	nw_index_end(sweep->index);
+	return true;
+}
+
+/*
+ * Answer with nothing but a label, from the bounds that an index has; false
+ * where none serves, or where an error is to be reported.
+ */
+static bool
+predict_by_index(Sweep *sweep, const NwSource *source, const NwCacheKey *key)
+{
+	NwTally    *tally = sweep->tally;
+	NwSearchWork work;
+	NwScan	   *scan;
+	int			class;
+
+	if (!sweep->call->label_only || sweep->want_ids)
+		return false;
+	scan = nw_scan_plan_index(source, false);
+	if (scan == NULL)
+		return false;
+	nw_index_begin(scan->index, tally->labels);
+	nw_index_check_dim(scan->index, source, sweep->call->query.dim);
+	class = nw_index_search(scan->index, &tally->query, &sweep->call->filter,
+							&work);
+	nw_index_end(scan->index);
+	if (class < 0)
+		return false;
+
+	/* bounds that settle little are worth less than packed rows */
+	if (work.exact > work.supports * EXACT_SHARE &&
+		nw_cache_may_keep(key, scan))
+		nw_cache_keep(key, scan, NULL, false);
+	tally->nclasses = 1;
+	tally->class = palloc(sizeof(int));
+	tally->class[0] = class;
+	tally->value = palloc(sizeof(NwScaled));
+	tally->value[0] = tally->total = (NwScaled) {1, 0};
+	return true;
 }
 
 /* Make the query ready, for a support's kernel and temperature. */
@@ -507,6 +611,7 @@ nw_tally(const NwCall *call)
 	NwCacheKey	key;
 	NwCacheState state;
 	NwSupport  *support;
+	bool		pack;
 
 	memset(&sweep, 0, offsetof(Sweep, block));
 	sweep.block.n = 0;
@@ -547,14 +652,18 @@ nw_tally(const NwCall *call)
 		start_answer(&sweep, set->kernel, set->tau,
 					 nw_labels_create(sweep.mcxt, source->label_type));
 
+		if (state != NW_CACHE_SEEN && predict_by_index(&sweep, source, &key))
+			return sweep.tally;
+
 		/*
 		 * Packing pays from the second call on.  A query that is the same for
 		 * all rows will probably not be asked again; one met before in this
 		 * statement will.
 		 */
-		sweep_scan(&sweep, source, &key,
-				   state == NW_CACHE_SEEN ||
-				   (state == NW_CACHE_NEW && !call->once));
+		pack = state == NW_CACHE_SEEN ||
+			(state == NW_CACHE_NEW && !call->once);
+		if (pack || !sweep_index(&sweep, source))
+			sweep_scan(&sweep, source, &key, pack);
 	}
 	finish_answer(&sweep);
 	return sweep.tally;

@@ -20,15 +20,31 @@ nw_top_init(NwTop *top, int limit, const NwLabels *labels, MemoryContext mcxt)
 	top->mcxt = mcxt;
 }
 
+/* Look up an id that was left for later. */
+static void
+name_item(const NwTop *top, NwTopItem *item)
+{
+	if (item->unnamed)
+	{
+		MemoryContext old = MemoryContextSwitchTo(top->mcxt);
+
+		item->id = top->namer(item, top->namer_arg);
+		item->unnamed = false;
+		MemoryContextSwitchTo(old);
+	}
+}
+
 /* Negative where a comes before b: heavier, or as heavy and named earlier. */
 static int
-compare_items(const NwTopItem *a, const NwTopItem *b, const NwLabels *labels)
+compare_items(NwTopItem *a, NwTopItem *b, const NwTop *top)
 {
 	if (a->score != b->score)
 		return a->score > b->score ? -1 : 1;
 	if (a->class != b->class)
-		return nw_bytes_compare(labels->text[a->class],
-								labels->text[b->class]);
+		return nw_bytes_compare(top->labels->text[a->class],
+								top->labels->text[b->class]);
+	name_item(top, a);
+	name_item(top, b);
 	if (a->id == NULL || b->id == NULL)
 		return (a->id == NULL) - (b->id == NULL);
 	return strcmp(a->id, b->id);
@@ -38,7 +54,7 @@ compare_items(const NwTopItem *a, const NwTopItem *b, const NwLabels *labels)
 static int
 compare_for_sort(const void *a, const void *b, void *arg)
 {
-	return compare_items(a, b, (const NwLabels *) arg);
+	return compare_items(unconstify(void *, a), unconstify(void *, b), arg);
 }
 
 /* Exchange two items of the heap. */
@@ -61,8 +77,7 @@ sift_up(NwTop *top)
 	{
 		int			parent = (i - 1) / 2;
 
-		if (compare_items(&top->item[i], &top->item[parent],
-						  top->labels) <= 0)
+		if (compare_items(&top->item[i], &top->item[parent], top) <= 0)
 			break;
 		swap_items(top, i, parent);
 		i = parent;
@@ -82,11 +97,9 @@ sift_down(NwTop *top)
 		if (child >= top->n)
 			break;
 		if (child + 1 < top->n &&
-			compare_items(&top->item[child + 1], &top->item[child],
-						  top->labels) > 0)
+			compare_items(&top->item[child + 1], &top->item[child], top) > 0)
 			child++;
-		if (compare_items(&top->item[child], &top->item[i],
-						  top->labels) <= 0)
+		if (compare_items(&top->item[child], &top->item[i], top) <= 0)
 			break;
 		swap_items(top, i, child);
 		i = child;
@@ -99,9 +112,14 @@ nw_top_offer(NwTop *top, const NwTopItem *item)
 	NwTopItem	copy = *item;
 	bool		full = top->n == top->limit;
 
-	if (full && compare_items(item, &top->item[0], top->labels) >= 0)
+	if (full && compare_items(&copy, &top->item[0], top) >= 0)
+	{
+		if (copy.id != item->id)
+			pfree(unconstify(char *, copy.id));
 		return;
+	}
 
+	/* an id that was looked up is the list's own already */
 	if (item->id)
 		copy.id = MemoryContextStrdup(top->mcxt, item->id);
 	if (full)
@@ -130,6 +148,7 @@ void
 nw_top_sort(NwTop *top)
 {
 	if (top->n > 1)
-		qsort_arg(top->item, top->n, sizeof(NwTopItem), compare_for_sort,
-				  unconstify(NwLabels *, top->labels));
+		qsort_arg(top->item, top->n, sizeof(NwTopItem), compare_for_sort, top);
+	for (int i = 0; i < top->n; i++)
+		name_item(top, &top->item[i]);
 }

@@ -7,6 +7,8 @@
 
 #include "postgres.h"
 
+#include "storage/itemptr.h"
+
 #include "labels.h"
 
 /* One support among the heaviest. */
@@ -16,7 +18,13 @@ typedef struct NwTopItem
 	double		measure;
 	int			class;
 	const char *id;				/* output text; NULL for a null id */
+	bool		unnamed;		/* the id is not known yet: */
+	int			part;			/* it is that of the row in this table */
+	ItemPointerData tid;		/* at this place */
 } NwTopItem;
+
+/* Name a support whose id is not known yet. */
+typedef char *(*NwTopNamer) (const NwTopItem *item, void *arg);
 
 /* A heap with the lightest item at its root, until it is sorted. */
 typedef struct NwTop
@@ -27,6 +35,8 @@ typedef struct NwTop
 	int			n;
 	int			allocated;
 	NwTopItem  *item;
+	NwTopNamer	namer;			/* asked where ids decide, and at the end */
+	void	   *namer_arg;
 } NwTop;
 
 extern void nw_top_init(NwTop *top, int limit, const NwLabels *labels,

@@ -1,0 +1,291 @@
+/*
+ * nwindex.h
+ *		The index access method nw: pages, and what its files share.
+ *
+ * An nw index covers an embedding and, as its included column, a label.  It
+ * holds, for every row that has both, an int8 code with a bound on its error
+ * (code.h), the exact vector, and the row's TID.
+ *
+ * Rows are kept in lists.  A list of a class has a centre and a radius that no
+ * member is beyond, so that a whole list can be passed over.  List 0, the
+ * common list, takes the rows of classes too small for lists of their own, and
+ * of classes that came after the index was built.
+ *
+ * Blocks, in the order in which a build writes them:
+ *
+ *	meta		block 0
+ *	labels		a chain of pages of items: the classes, numbered as met
+ *	lists		consecutive pages of NwListData, list i at a known place
+ *	centres		consecutive pages: a stream of floats, list i at a known place
+ *	codes		one chain of pages for each list: slots, see NwCodePage
+ *	vectors		the exact vectors of a list: a stream of bytes across pages
+ *
+ * What comes later is appended to the file wherever it belongs logically.
+ *
+ * A slot's vector lies at slot number x vector size in the stream of its list;
+ * each code page names the pages that hold its part of the stream (the first of
+ * them is shared with the page before, where the stream does not break there).
+ * So a vector may be larger than a page, no space is lost between vectors, and
+ * slots never move.
+ *
+ * Locks.  Writers lock a code page exclusively, then the vector pages of the
+ * slot, then the page of the list; no one waits for a code page while holding
+ * another lock.  A row is published by its TID on the code page, after its
+ * vector has been written, and after the list's radius and bound cover it.
+ *
+ * Readers take share locks only.  They read lists first: whatever their
+ * snapshot shows was published before the snapshot was taken, so the radius
+ * and bound they find cover it.  The visibility map is tested while the share
+ * lock on the code page is held: the TID is still there, so VACUUM has not
+ * recycled the row behind it.  Rows on pages not all-visible are looked up in
+ * the heap after the lock is gone: should the TID be recycled by then, the new
+ * row is too new for the snapshot.  A row found visible cannot be vacuumed
+ * while the snapshot lives, so its slot keeps its vector.  VACUUM needs no
+ * cleanup lock therefore, and replay on a standby is safe.
+ */
+#ifndef NW_NWINDEX_H
+#define NW_NWINDEX_H
+
+#include "postgres.h"
+
+#include "access/amapi.h"
+#include "access/generic_xlog.h"
+#include "nodes/execnodes.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+
+#include "code.h"
+#include "pgvector.h"
+#include "textout.h"
+
+#define NW_INDEX_MAGIC		0x4e573031
+#define NW_INDEX_VERSION	1
+
+/* Attributes of an index. */
+#define NW_INDEX_EMBEDDING	0
+#define NW_INDEX_LABEL		1
+
+/* A code of more dimensions would not fit a page. */
+#define NW_INDEX_MAX_DIM	8000
+
+/* Several labels shall fit a page. */
+#define NW_INDEX_MAX_LABEL	2000
+
+/* The list of rows that have none of their own. */
+#define NW_COMMON_LIST		0
+
+/* reloption lists: 0 leaves the number to the size of each class */
+#define NW_LISTS_AUTO		0
+#define NW_LISTS_MAX		32768
+
+typedef enum NwPageKind
+{
+	NW_PAGE_META = 1,
+	NW_PAGE_LABELS,
+	NW_PAGE_LISTS,
+	NW_PAGE_CENTERS,
+	NW_PAGE_CODES,
+	NW_PAGE_VECTORS
+} NwPageKind;
+
+/* The end of every page. */
+typedef struct NwPageTail
+{
+	BlockNumber next;			/* in a chain of labels or codes */
+	uint16		kind;			/* NwPageKind */
+	uint16		magic;
+} NwPageTail;
+
+#define NW_PAGE_MAGIC		0x4e57
+
+#define NwPageGetTail(page) ((NwPageTail *) PageGetSpecialPointer(page))
+
+/* Bytes between the header and the tail. */
+#define NW_PAGE_ROOM \
+	(BLCKSZ - MAXALIGN(SizeOfPageHeaderData) - MAXALIGN(sizeof(NwPageTail)))
+
+typedef struct NwMeta
+{
+	uint32		magic;
+	uint32		version;
+	uint32		dim;
+	uint32		vector_type;	/* NwVectorType */
+	uint32		nlists;			/* the common list included */
+	BlockNumber first_labels;
+	BlockNumber first_lists;
+	BlockNumber first_centers;
+	uint64		built_rows;		/* when the index was built */
+} NwMeta;
+
+#define NwPageGetMeta(page) ((NwMeta *) PageGetContents(page))
+
+/* A class: an item on a page of labels. */
+typedef struct NwLabelItem
+{
+	uint32		class;
+	uint32		first_list;
+	uint32		nlists;			/* 0 where its rows are in the common list */
+	uint32		len;
+	char		image[FLEXIBLE_ARRAY_MEMBER];	/* the label's stored bytes */
+} NwLabelItem;
+
+typedef struct NwListData
+{
+	uint32		class;			/* of no meaning in the common list */
+	float		radius;			/* no member is farther from the centre */
+	float		norm_min;		/* no member is shorter or longer */
+	float		norm_max;
+	uint32		bound;			/* at least as many as slots ever used */
+	BlockNumber first_page;		/* of codes */
+	BlockNumber insert_page;	/* no page before it has a free slot */
+	uint32		insert_nth;		/* which page of the list that is */
+} NwListData;
+
+#define NW_LISTS_PER_PAGE	((int) (NW_PAGE_ROOM / sizeof(NwListData)))
+#define NwPageGetLists(page) ((NwListData *) PageGetContents(page))
+
+/*
+ * A page of codes.  Arrays of as many slots as fit the dimensions follow, each
+ * aligned: int8 code [slots][dim]; float scale, error, sqnorm, norm [slots];
+ * uint32 class [slots]; ItemPointerData tid [slots], invalid where free.
+ */
+#define NW_VECTOR_PAGES		6	/* that the vectors of a code page touch */
+
+typedef struct NwCodePage
+{
+	uint32		list;
+	uint32		nth;			/* page of its list, from 0 */
+	uint16		used;			/* slots ever used */
+	uint16		nfree;			/* of these, free again */
+	BlockNumber vectors[NW_VECTOR_PAGES];
+} NwCodePage;
+
+#define NwPageGetCodes(page) ((NwCodePage *) PageGetContents(page))
+
+/* Places on code and vector pages, as dimensions and type determine them. */
+typedef struct NwLayout
+{
+	int			dim;
+	NwVectorType type;
+	int			vector_size;	/* bytes of a stored vector */
+	int			slots;			/* of a code page */
+	int			code;			/* offsets from the page's contents */
+	int			scale;
+	int			error;
+	int			sqnorm;
+	int			norm;
+	int			class;
+	int			tid;
+} NwLayout;
+
+/* The arrays of a code page. */
+typedef struct NwSlots
+{
+	int8	   *code;
+	float	   *scale;
+	float	   *error;
+	float	   *sqnorm;
+	float	   *norm;
+	uint32	   *class;
+	ItemPointerData *tid;
+} NwSlots;
+
+/* A row to store. */
+typedef struct NwEntry
+{
+	ItemPointerData tid;
+	uint32		class;
+	const int8 *code;			/* [dim] */
+	NwCodeInfo	info;
+	const char *vector;			/* [vector_size] as stored */
+} NwEntry;
+
+/* ---- nwindex_page.c: places and pages ---- */
+
+extern void nw_layout_init(NwLayout *layout, int dim, NwVectorType type);
+extern void nw_page_slots(Page page, const NwLayout *layout, NwSlots *slots);
+
+/* Make a page of a kind, empty. */
+extern void nw_page_init(Page page, NwPageKind kind);
+
+/* Insist that a page is what it should be. */
+extern void nw_page_check(Relation index, Buffer buffer, NwPageKind kind);
+
+/* Read and lock a page of a kind. */
+extern Buffer nw_page_read(Relation index, BlockNumber block, NwPageKind kind,
+						   int lock);
+
+/* Add a page to the file; it comes back locked exclusively. */
+extern Buffer nw_page_extend(Relation index, ForkNumber fork);
+
+/* Read the meta page, and the layout that follows from it. */
+extern void nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout);
+
+/* The block that holds a list, and its place there. */
+extern BlockNumber nw_list_block(const NwMeta *meta, uint32 list, int *place);
+extern void nw_list_read(Relation index, const NwMeta *meta, uint32 list,
+						 NwListData *data);
+
+/* Read the centre [dim] of a list. */
+extern void nw_center_read(Relation index, const NwMeta *meta, uint32 list,
+						   float *center);
+
+/*
+ * Where a slot's vector lies: the page among those its code page names, and
+ * the offset there.
+ */
+extern void nw_vector_place(const NwLayout *layout, uint32 nth, int slot,
+							int *page, int *offset);
+
+/* How many vector pages a code page of so many slots names. */
+extern int	nw_vector_pages(const NwLayout *layout, uint32 nth, int slots);
+
+/* Put a slot's values on a code page. */
+extern void nw_slot_write(Page page, const NwLayout *layout, int slot,
+						  const NwEntry *entry);
+
+/* The stored bytes of a vector datum, detoasted; dimensions are checked. */
+extern const char *nw_vector_bytes(Relation index, const NwLayout *layout,
+								   Datum datum, NwVectorData *vector);
+
+/* The image of a label to store; an error where it is too long. */
+extern NwBytes nw_label_image(Relation index, NwTextOut *out, Datum *label);
+
+/* The label behind an image, as a datum of the column's type. */
+extern Datum nw_label_datum(const NwTextOut *out, const char *image, int len);
+
+/* Call back for each class; stops where the callback returns false. */
+typedef bool (*NwLabelCallback) (const NwLabelItem *item, void *arg);
+extern void nw_labels_scan(Relation index, const NwMeta *meta,
+						   NwLabelCallback callback, void *arg);
+
+/* ---- the access method's functions, each in the file of its name ---- */
+
+extern IndexBuildResult *nw_index_build(Relation heap, Relation index,
+										IndexInfo *info);
+extern void nw_index_build_empty(Relation index);
+extern bool nw_index_insert(Relation index, Datum *values, bool *isnull,
+							ItemPointer tid, Relation heap,
+							IndexUniqueCheck unique, bool unchanged,
+							IndexInfo *info);
+extern IndexBulkDeleteResult *nw_index_bulk_delete(IndexVacuumInfo *info,
+												   IndexBulkDeleteResult *stats,
+												   IndexBulkDeleteCallback callback,
+												   void *state);
+extern IndexBulkDeleteResult *nw_index_vacuum_cleanup(IndexVacuumInfo *info,
+													  IndexBulkDeleteResult *stats);
+
+/* Phases of a build that pg_stat_progress_create_index shows. */
+#define NW_PHASE_SAMPLE		2
+#define NW_PHASE_CLUSTER	3
+#define NW_PHASE_ASSIGN		4
+#define NW_PHASE_SORT		5
+#define NW_PHASE_WRITE		6
+
+/* True where a relation is an nw index. */
+extern bool nw_index_is_ours(Relation index);
+
+/* The reloption lists. */
+extern int	nw_index_lists_option(Relation index);
+
+#endif							/* NW_NWINDEX_H */

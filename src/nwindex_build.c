@@ -1,0 +1,873 @@
+/*
+ * nwindex_build.c
+ *		Build an nw index.
+ *
+ * The table is read twice.  The first time classes are counted and rows are
+ * sampled; the sample of each class is clustered, which gives the centres of
+ * its lists.  The second time each row goes to the list of the nearest centre
+ * of its class, through a sort by list.  How many rows a list has is known
+ * then, so every page has its place before the first is written.
+ *
+ * Pages are written without WAL and logged together at the end.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/tableam.h"
+#include "access/xloginsert.h"
+#include "catalog/index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "commands/progress.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "utils/backend_progress.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+
+#include "compat.h"
+#include "kmeans.h"
+#include "labels.h"
+#include "nwindex.h"
+#include "random.h"
+#include "simd.h"
+
+/* Classes of fewer rows share the common list. */
+#define SMALL_CLASS			64
+
+/* Rows of a sample that are enough for a list. */
+#define SAMPLE_PER_LIST		64
+
+#define CLUSTER_ITERATIONS	12
+
+/* A class while the index is built. */
+typedef struct BuildClass
+{
+	int64		rows;
+	int			sampled;
+	uint32		first_list;
+	uint32		nlists;
+} BuildClass;
+
+/* A list while the index is built. */
+typedef struct BuildList
+{
+	NwListData	data;
+	int64		rows;
+	BlockNumber first_vectors;
+} BuildList;
+
+typedef struct Build
+{
+	Relation	heap;
+	Relation	index;
+	IndexInfo  *info;
+	NwLayout	layout;
+	NwTextOut	label_out;
+	MemoryContext row_mcxt;		/* emptied after each row */
+
+	NwLabels   *images;			/* labels' images, numbered: the classes */
+	BuildClass	   *class;			/* [class_allocated] */
+	int			class_allocated;
+
+	NwRandom	random;
+	int			sample_size;	/* at most so many rows */
+	int			sampled;
+	int64		seen;
+	float	   *sample;			/* [sampled][dim] */
+	int32	   *sample_class;	/* [sampled] */
+
+	uint32		nlists;
+	BuildList	   *list;			/* [nlists] */
+	float	   *center;			/* [nlists][dim] */
+	double	   *wide;			/* [dim] the row at hand */
+	double	   *distance;		/* [lists of a class] */
+
+	Tuplesortstate *sort;
+	TupleDesc	desc;
+	TupleTableSlot *slot;
+	int64		rows;
+	NwMeta		meta;
+} Build;
+
+/* ---- what is to be indexed ---- */
+
+/* Insist on columns that an nw index can serve, and describe them. */
+static void
+describe_index(Relation index, NwLayout *layout, Oid *label_type)
+{
+	TupleDesc	desc = RelationGetDescr(index);
+	Form_pg_attribute embedding = TupleDescAttr(desc, NW_INDEX_EMBEDDING);
+	int32		typmod = embedding->atttypmod;
+	NwVectorType type;
+	int			dim;
+
+	if (desc->natts != 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("an nw index needs one embedding and one included label"),
+				 errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
+	if (RelationGetIndexExpressions(index) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("an nw index cannot be on an expression"),
+				 errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
+	type = nw_vector_type(getBaseTypeAndTypmod(embedding->atttypid, &typmod));
+	if (type == NW_NOT_A_VECTOR)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" is no vector or halfvec",
+						NameStr(embedding->attname))));
+	dim = nw_vector_typmod_dim(typmod);
+	if (dim == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("column \"%s\" does not have dimensions",
+						NameStr(embedding->attname)),
+				 errhint("Declare them: ALTER TABLE ... ALTER COLUMN ... TYPE vector(n).")));
+	if (dim > NW_INDEX_MAX_DIM)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("column \"%s\" has %d dimensions, an nw index at most %d",
+						NameStr(embedding->attname), dim, NW_INDEX_MAX_DIM)));
+	nw_layout_init(layout, dim, type);
+	*label_type = TupleDescAttr(desc, NW_INDEX_LABEL)->atttypid;
+}
+
+/* Number the class of a label. */
+static int
+class_of(Build *build, Datum label)
+{
+	NwBytes		image = nw_label_image(build->index, &build->label_out, &label);
+	int			class = nw_labels_add_text(build->images, image);
+
+	if (class >= build->class_allocated)
+	{
+		int			old = build->class_allocated;
+
+		build->class_allocated = Max(64, 2 * class);
+		build->class = old == 0 ?
+			palloc_extended(build->class_allocated * sizeof(BuildClass),
+							MCXT_ALLOC_HUGE) :
+			repalloc_huge(build->class, build->class_allocated * sizeof(BuildClass));
+		memset(build->class + old, 0,
+			   (build->class_allocated - old) * sizeof(BuildClass));
+		if (nw_labels_memory(build->images) >
+			(Size) maintenance_work_mem * 1024)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("labels of index \"%s\" do not fit in maintenance_work_mem",
+							RelationGetRelationName(build->index)),
+					 errhint("Raise maintenance_work_mem.")));
+	}
+	return class;
+}
+
+/* ---- first pass: count and sample ---- */
+
+/* Count a row, and keep it in the sample or not. */
+static void
+sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		   bool alive, void *state)
+{
+	Build	   *build = state;
+	NwVectorData vector;
+	MemoryContext old;
+	int64		place = build->sampled;
+	int			class;
+
+	(void) index;
+	(void) tid;
+	(void) alive;
+	if (isnull[NW_INDEX_EMBEDDING] || isnull[NW_INDEX_LABEL])
+		return;
+
+	/* classes outlive the row, so they are numbered in the build's context */
+	class = class_of(build, values[NW_INDEX_LABEL]);
+	build->class[class].rows++;
+	build->seen++;
+	if (place == build->sample_size)
+	{
+		place = nw_random_below(&build->random, build->seen);
+		if (place >= build->sample_size)
+			return;
+	}
+	else
+		build->sampled++;
+	old = MemoryContextSwitchTo(build->row_mcxt);
+	(void) nw_vector_bytes(build->index, &build->layout,
+						   values[NW_INDEX_EMBEDDING], &vector);
+	memcpy(build->sample + place * build->layout.dim, vector.x,
+		   build->layout.dim * sizeof(float));
+	build->sample_class[place] = class;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(build->row_mcxt);
+}
+
+/* Read the table once to learn what classes it has. */
+static void
+sample_table(Build *build)
+{
+	Size		each = build->layout.dim * sizeof(float) + sizeof(int32);
+	Size		room = (Size) maintenance_work_mem * 1024 / 4;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_SAMPLE);
+	build->sample_size = (int) Max(Min(room / each, 1000000), 64);
+	build->sample = palloc_extended((Size) build->sample_size *
+									build->layout.dim * sizeof(float),
+									MCXT_ALLOC_HUGE);
+	build->sample_class = palloc_extended((Size) build->sample_size *
+										  sizeof(int32), MCXT_ALLOC_HUGE);
+	nw_random_seed(&build->random, 0);
+	(void) table_index_build_scan(build->heap, build->index, build->info,
+								  true, true, sample_row, build, NULL);
+	for (int i = 0; i < build->sampled; i++)
+		build->class[build->sample_class[i]].sampled++;
+}
+
+/* ---- lists ---- */
+
+/* Decide how many lists a class gets. */
+static uint32
+class_lists(const Build *build, const BuildClass *class)
+{
+	int			option = nw_index_lists_option(build->index);
+	double		wanted = option != NW_LISTS_AUTO ? option :
+		rint(sqrt((double) class->rows) / 4);
+
+	if (class->rows < SMALL_CLASS || class->sampled == 0)
+		return 0;
+	return (uint32) Max(1, Min(wanted, class->sampled / 4));
+}
+
+/* Number the lists, within the memory there is for their centres. */
+static void
+plan_lists(Build *build)
+{
+	Size		each = build->layout.dim * sizeof(float) + sizeof(BuildList);
+	Size		room = (Size) maintenance_work_mem * 1024 / 4 / each;
+	uint64		wanted = 0;
+	double		share;
+
+	for (int i = 0; i < build->images->n; i++)
+		wanted += class_lists(build, &build->class[i]);
+	share = Min(1.0, (double) room / Max(wanted, 1));
+
+	build->nlists = 1;
+	for (int i = 0; i < build->images->n; i++)
+	{
+		BuildClass	   *class = &build->class[i];
+		uint32		n = class_lists(build, class);
+
+		class->nlists = n > 0 ? (uint32) Max(1, n * share) : 0;
+		class->first_list = build->nlists;
+		build->nlists += class->nlists;
+	}
+	build->list = palloc_extended(build->nlists * sizeof(BuildList),
+								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	build->center = palloc_extended((Size) build->nlists * build->layout.dim *
+									sizeof(float),
+									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (uint32 i = 0; i < build->nlists; i++)
+		build->list[i].data.norm_min = INFINITY;
+}
+
+/* Let a long clustering be interrupted. */
+static void
+check_interrupts(void *arg)
+{
+	(void) arg;
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Cluster sampled rows of one class, which gives the centres of its lists. */
+static void
+cluster_class(Build *build, int number, const float **row, int n)
+{
+	BuildClass	   *class = &build->class[number];
+	NwKmeans	task = {
+		.n = n,
+		.dim = build->layout.dim,
+		.k = class->nlists,
+		.restarts = 1,
+		.max_iterations = CLUSTER_ITERATIONS,
+		.seed = nw_random_derive(0, number),
+		.interrupt = check_interrupts
+	};
+	Size		room = (Size) maintenance_work_mem * 1024 / 4;
+	float	   *center = build->center +
+		(Size) class->first_list * build->layout.dim;
+	void	   *work;
+	int		   *assignment;
+	int		   *members;
+
+	/* a random part of the sample serves as well */
+	task.n = Min(task.n, SAMPLE_PER_LIST * task.k);
+	while (task.n > task.k && nw_kmeans_memory(&task) > room)
+		task.n -= task.n / 8 + 1;
+	task.n = Max(task.n, 1);
+	work = palloc_extended(nw_kmeans_memory(&task), MCXT_ALLOC_HUGE);
+	assignment = palloc_extended(task.n * sizeof(int), MCXT_ALLOC_HUGE);
+	members = palloc(task.k * sizeof(int));
+	(void) nw_kmeans(&task, row, work, center, assignment, members);
+	pfree(work);
+	pfree(assignment);
+	pfree(members);
+}
+
+/* Take the mean of the sample as the centre of the common list. */
+static void
+center_common(Build *build)
+{
+	int			dim = build->layout.dim;
+
+	memset(build->wide, 0, dim * sizeof(double));
+	for (int i = 0; i < build->sampled; i++)
+	{
+		for (int j = 0; j < dim; j++)
+			build->wide[j] += build->sample[(Size) i * dim + j];
+	}
+	for (int j = 0; j < dim && build->sampled > 0; j++)
+		build->center[j] = (float) (build->wide[j] / build->sampled);
+}
+
+/* Make the lists and their centres out of the sample. */
+static void
+cluster_sample(Build *build)
+{
+	int			dim = build->layout.dim;
+	int			nclasses = build->images->n;
+	int		   *start;
+	const float **row;
+	uint32		most = 1;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
+								 NW_PHASE_CLUSTER);
+	plan_lists(build);
+	build->wide = palloc(dim * sizeof(double));
+	center_common(build);
+
+	/* gather the sampled rows of each class */
+	start = palloc0((nclasses + 1) * sizeof(int));
+	row = palloc_extended(Max(build->sampled, 1) * sizeof(float *),
+						  MCXT_ALLOC_HUGE);
+	for (int i = 0; i < nclasses; i++)
+		start[i + 1] = start[i] + build->class[i].sampled;
+	for (int i = 0; i < build->sampled; i++)
+		row[start[build->sample_class[i]]++] = build->sample + (Size) i * dim;
+	for (int i = 0; i < nclasses; i++)
+	{
+		BuildClass	   *class = &build->class[i];
+
+		for (uint32 k = 0; k < class->nlists; k++)
+			build->list[class->first_list + k].data.class = i;
+		if (class->nlists > 0)
+			cluster_class(build, i, row + start[i] - class->sampled,
+						  class->sampled);
+		most = Max(most, class->nlists);
+	}
+	build->distance = palloc(most * sizeof(double));
+	pfree(row);
+	pfree(start);
+	pfree(build->sample);
+	pfree(build->sample_class);
+}
+
+/* ---- second pass: assign and sort ---- */
+
+/* Find the list of a row. */
+static uint32
+choose_list(Build *build, int number, const float *x)
+{
+	const BuildClass *class = &build->class[number];
+	uint32		best = 0;
+
+	if (class->nlists == 0)
+		return NW_COMMON_LIST;
+	for (int j = 0; j < build->layout.dim; j++)
+		build->wide[j] = x[j];
+	nw_simd->sqdist(build->wide, build->center +
+					(Size) class->first_list * build->layout.dim,
+					build->layout.dim, class->nlists, build->distance);
+	for (uint32 i = 1; i < class->nlists; i++)
+	{
+		if (build->distance[i] < build->distance[best])
+			best = i;
+	}
+	return class->first_list + best;
+}
+
+/* Hand a row to the sort. */
+static void
+assign_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		   bool alive, void *state)
+{
+	Build	   *build = state;
+	TupleTableSlot *slot = build->slot;
+	NwVectorData vector;
+	MemoryContext old;
+	const char *bytes;
+	bytea	   *stored;
+	uint32		list;
+	int			class;
+
+	(void) index;
+	(void) alive;
+	if (isnull[NW_INDEX_EMBEDDING] || isnull[NW_INDEX_LABEL])
+		return;
+	class = class_of(build, values[NW_INDEX_LABEL]);
+
+	old = MemoryContextSwitchTo(build->row_mcxt);
+	bytes = nw_vector_bytes(build->index, &build->layout,
+							values[NW_INDEX_EMBEDDING], &vector);
+	list = choose_list(build, class, vector.x);
+	build->list[list].rows++;
+	build->rows++;
+	stored = palloc(VARHDRSZ + build->layout.vector_size);
+	SET_VARSIZE(stored, VARHDRSZ + build->layout.vector_size);
+	memcpy(VARDATA(stored), bytes, build->layout.vector_size);
+
+	ExecClearTuple(slot);
+	slot->tts_values[0] = UInt32GetDatum(list);
+	slot->tts_values[1] = PointerGetDatum(tid);
+	slot->tts_values[2] = Int32GetDatum(class);
+	slot->tts_values[3] = PointerGetDatum(stored);
+	memset(slot->tts_isnull, 0, 4 * sizeof(bool));
+	ExecStoreVirtualTuple(slot);
+	tuplesort_puttupleslot(build->sort, slot);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(build->row_mcxt);
+}
+
+/* Begin the sort of rows by list. */
+static void
+begin_sort(Build *build)
+{
+	AttrNumber	attribute = 1;
+	Oid			less = Int4LessOperator;
+	Oid			collation = InvalidOid;
+	bool		nulls_first = false;
+
+	build->desc = CreateTemplateTupleDesc(4);
+	TupleDescInitEntry(build->desc, 1, "list", INT4OID, -1, 0);
+	TupleDescInitEntry(build->desc, 2, "tid", TIDOID, -1, 0);
+	TupleDescInitEntry(build->desc, 3, "class", INT4OID, -1, 0);
+	TupleDescInitEntry(build->desc, 4, "vector", BYTEAOID, -1, 0);
+	build->slot = MakeSingleTupleTableSlot(build->desc, &TTSOpsVirtual);
+	build->sort = tuplesort_begin_heap(build->desc, 1, &attribute, &less,
+									   &collation, &nulls_first,
+									   maintenance_work_mem / 2, NULL,
+									   TUPLESORT_NONE);
+}
+
+/* ---- writing ---- */
+
+/* Reserve pages of a kind at the end of the file; return the first. */
+static BlockNumber
+reserve_pages(Build *build, NwPageKind kind, BlockNumber n)
+{
+	BlockNumber first = InvalidBlockNumber;
+
+	for (BlockNumber i = 0; i < n; i++)
+	{
+		Buffer		buffer = nw_page_extend(build->index, MAIN_FORKNUM);
+
+		if (i == 0)
+			first = BufferGetBlockNumber(buffer);
+		nw_page_init(BufferGetPage(buffer), kind);
+		MarkBufferDirty(buffer);
+		UnlockReleaseBuffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return first;
+}
+
+/* Write bytes into consecutive pages that are a stream. */
+static void
+write_stream(Build *build, BlockNumber first, NwPageKind kind, uint64 at,
+			 const char *data, Size left)
+{
+	while (left > 0)
+	{
+		Buffer		buffer = nw_page_read(build->index,
+										  first + at / NW_PAGE_ROOM, kind,
+										  BUFFER_LOCK_EXCLUSIVE);
+		Size		part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
+
+		memcpy(PageGetContents(BufferGetPage(buffer)) + at % NW_PAGE_ROOM,
+			   data, part);
+		MarkBufferDirty(buffer);
+		UnlockReleaseBuffer(buffer);
+		data += part;
+		at += part;
+		left -= part;
+	}
+}
+
+/* Write the classes, and return the first of their pages. */
+static BlockNumber
+write_labels(Build *build)
+{
+	Buffer		buffer = nw_page_extend(build->index, MAIN_FORKNUM);
+	BlockNumber first = BufferGetBlockNumber(buffer);
+
+	nw_page_init(BufferGetPage(buffer), NW_PAGE_LABELS);
+	for (int i = 0; i < build->images->n; i++)
+	{
+		NwBytes		image = build->images->text[i];
+		Size		size = offsetof(NwLabelItem, image) + image.len;
+		NwLabelItem *item = palloc0(size);
+
+		item->class = i;
+		item->first_list = build->class[i].first_list;
+		item->nlists = build->class[i].nlists;
+		item->len = image.len;
+		memcpy(item->image, image.data, image.len);
+		if (PageAddItem(BufferGetPage(buffer), (Item) item, size,
+						InvalidOffsetNumber, false, false) == InvalidOffsetNumber)
+		{
+			Buffer		next = nw_page_extend(build->index, MAIN_FORKNUM);
+
+			nw_page_init(BufferGetPage(next), NW_PAGE_LABELS);
+			NwPageGetTail(BufferGetPage(buffer))->next =
+				BufferGetBlockNumber(next);
+			MarkBufferDirty(buffer);
+			UnlockReleaseBuffer(buffer);
+			buffer = next;
+			if (PageAddItem(BufferGetPage(buffer), (Item) item, size,
+							InvalidOffsetNumber, false, false) ==
+				InvalidOffsetNumber)
+				elog(ERROR, "label does not fit an empty page");
+		}
+		pfree(item);
+	}
+	MarkBufferDirty(buffer);
+	UnlockReleaseBuffer(buffer);
+	return first;
+}
+
+/* Give every page of every list its place. */
+static void
+place_lists(Build *build)
+{
+	const NwLayout *layout = &build->layout;
+	uint64		codes = 0;
+	uint64		vectors = 0;
+	BlockNumber first_codes;
+	BlockNumber first_vectors;
+
+	for (uint32 i = 0; i < build->nlists; i++)
+	{
+		int64		rows = build->list[i].rows;
+
+		codes += (rows + layout->slots - 1) / layout->slots;
+		vectors += (rows * layout->vector_size + NW_PAGE_ROOM - 1) /
+			NW_PAGE_ROOM;
+	}
+	if (codes + vectors > MaxBlockNumber / 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("index \"%s\" would be too large",
+						RelationGetRelationName(build->index))));
+	first_codes = reserve_pages(build, NW_PAGE_CODES, codes);
+	first_vectors = reserve_pages(build, NW_PAGE_VECTORS, vectors);
+
+	for (uint32 i = 0; i < build->nlists; i++)
+	{
+		BuildList	   *list = &build->list[i];
+		BlockNumber pages = (list->rows + layout->slots - 1) / layout->slots;
+
+		list->data.bound = (uint32) list->rows;
+		list->data.first_page = pages > 0 ? first_codes : InvalidBlockNumber;
+		list->data.insert_page = pages > 0 ? first_codes + pages - 1 :
+			InvalidBlockNumber;
+		list->data.insert_nth = pages > 0 ? pages - 1 : 0;
+		list->first_vectors = first_vectors;
+		first_codes += pages;
+		first_vectors += (list->rows * layout->vector_size + NW_PAGE_ROOM - 1) /
+			NW_PAGE_ROOM;
+	}
+}
+
+/* Rows of one code page, gathered. */
+typedef struct Gathered
+{
+	uint32		list;
+	uint32		nth;
+	int			n;
+	NwEntry    *entry;			/* [slots] */
+	int8	   *code;			/* [slots][dim] */
+	char	   *vector;			/* [slots][vector_size] */
+} Gathered;
+
+/* Write the rows gathered to their pages. */
+static void
+write_gathered(Build *build, Gathered *gathered)
+{
+	const NwLayout *layout = &build->layout;
+	BuildList	   *list = &build->list[gathered->list];
+	uint64		at = (uint64) gathered->nth * layout->slots *
+		layout->vector_size;
+	Buffer		buffer;
+	Page		page;
+	NwCodePage *codes;
+
+	if (gathered->n == 0)
+		return;
+	buffer = nw_page_read(build->index, list->data.first_page + gathered->nth,
+						  NW_PAGE_CODES, BUFFER_LOCK_EXCLUSIVE);
+	page = BufferGetPage(buffer);
+	codes = NwPageGetCodes(page);
+	codes->list = gathered->list;
+	codes->nth = gathered->nth;
+	codes->used = gathered->n;
+	codes->nfree = 0;
+	for (int i = 0; i < nw_vector_pages(layout, gathered->nth, gathered->n); i++)
+		codes->vectors[i] = list->first_vectors + at / NW_PAGE_ROOM + i;
+	for (int i = 0; i < gathered->n; i++)
+		nw_slot_write(page, layout, i, &gathered->entry[i]);
+	if (gathered->nth < list->data.insert_nth)
+		NwPageGetTail(page)->next = list->data.first_page + gathered->nth + 1;
+	MarkBufferDirty(buffer);
+	UnlockReleaseBuffer(buffer);
+
+	write_stream(build, list->first_vectors, NW_PAGE_VECTORS, at,
+				 gathered->vector, (Size) gathered->n * layout->vector_size);
+	gathered->nth++;
+	gathered->n = 0;
+}
+
+/* Make a list cover a row. */
+static void
+cover_row(BuildList *list, float distance, float norm)
+{
+	list->data.radius = Max(list->data.radius, distance);
+	list->data.norm_min = Min(list->data.norm_min, norm);
+	list->data.norm_max = Max(list->data.norm_max, norm);
+}
+
+/* Write all rows, in the order of their lists. */
+static void
+write_rows(Build *build)
+{
+	const NwLayout *layout = &build->layout;
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(build->desc,
+													&TTSOpsMinimalTuple);
+	float	   *x = palloc(layout->dim * sizeof(float));
+	int64		done = 0;
+	Gathered	gathered = {
+		.entry = palloc(layout->slots * sizeof(NwEntry)),
+		.code = palloc(layout->slots * layout->dim),
+		.vector = palloc(layout->slots * layout->vector_size)
+	};
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, build->rows);
+	while (tuplesort_gettupleslot(build->sort, true, false, slot, NULL))
+	{
+		NwEntry    *entry;
+		uint32		list;
+		const float *center;
+		bool		isnull;
+		int			i;
+
+		list = DatumGetUInt32(slot_getattr(slot, 1, &isnull));
+		if (list != gathered.list || gathered.n == layout->slots)
+			write_gathered(build, &gathered);
+		if (list != gathered.list)
+		{
+			gathered.list = list;
+			gathered.nth = 0;
+		}
+		i = gathered.n++;
+		entry = &gathered.entry[i];
+		ItemPointerCopy((ItemPointer) DatumGetPointer(slot_getattr(slot, 2, &isnull)),
+						&entry->tid);
+		entry->class = DatumGetInt32(slot_getattr(slot, 3, &isnull));
+		entry->vector = gathered.vector + (Size) i * layout->vector_size;
+		memcpy(gathered.vector + (Size) i * layout->vector_size,
+			   VARDATA_ANY(DatumGetPointer(slot_getattr(slot, 4, &isnull))),
+			   layout->vector_size);
+		nw_vector_decode(entry->vector, layout->type, layout->dim, x);
+
+		center = build->center + (Size) list * layout->dim;
+		entry->code = gathered.code + i * layout->dim;
+		nw_code_encode(x, center, layout->dim,
+					   gathered.code + i * layout->dim, &entry->info);
+		cover_row(&build->list[list],
+				  nw_code_distance_up(x, center, layout->dim),
+				  entry->info.norm);
+		if (++done % 1000 == 0)
+		{
+			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	write_gathered(build, &gathered);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/* Write lists and centres to the pages reserved for them. */
+static void
+write_lists(Build *build)
+{
+	for (uint32 i = 0; i < build->nlists; i++)
+	{
+		int			place;
+		BlockNumber block = nw_list_block(&build->meta, i, &place);
+		Buffer		buffer = nw_page_read(build->index, block, NW_PAGE_LISTS,
+										  BUFFER_LOCK_EXCLUSIVE);
+
+		if (build->list[i].rows == 0)
+			build->list[i].data.norm_min = build->list[i].data.norm_max = 0;
+		NwPageGetLists(BufferGetPage(buffer))[place] = build->list[i].data;
+		MarkBufferDirty(buffer);
+		UnlockReleaseBuffer(buffer);
+	}
+	write_stream(build, build->meta.first_centers, NW_PAGE_CENTERS, 0,
+				 (char *) build->center, (Size) build->nlists *
+				 build->layout.dim * sizeof(float));
+}
+
+/* Pages that so many bytes of a stream take. */
+static BlockNumber
+stream_pages(uint64 bytes)
+{
+	return (BlockNumber) ((bytes + NW_PAGE_ROOM - 1) / NW_PAGE_ROOM);
+}
+
+/* Describe an index of so many lists on its meta page. */
+static void
+fill_meta(Page page, const NwMeta *meta)
+{
+	nw_page_init(page, NW_PAGE_META);
+	*NwPageGetMeta(page) = *meta;
+}
+
+/* Write the whole file. */
+static void
+write_index(Build *build)
+{
+	NwMeta	   *meta = &build->meta;
+	Buffer		buffer;
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_WRITE);
+	reserve_pages(build, NW_PAGE_META, 1);
+	meta->magic = NW_INDEX_MAGIC;
+	meta->version = NW_INDEX_VERSION;
+	meta->dim = build->layout.dim;
+	meta->vector_type = build->layout.type;
+	meta->nlists = build->nlists;
+	meta->built_rows = build->rows;
+	meta->first_labels = write_labels(build);
+	meta->first_lists = reserve_pages(build, NW_PAGE_LISTS,
+									  (build->nlists + NW_LISTS_PER_PAGE - 1) /
+									  NW_LISTS_PER_PAGE);
+	meta->first_centers = reserve_pages(build, NW_PAGE_CENTERS,
+										stream_pages((uint64) build->nlists *
+													 meta->dim * sizeof(float)));
+	place_lists(build);
+	write_rows(build);
+	write_lists(build);
+
+	buffer = ReadBuffer(build->index, 0);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	fill_meta(BufferGetPage(buffer), meta);
+	MarkBufferDirty(buffer);
+	UnlockReleaseBuffer(buffer);
+
+	if (RelationNeedsWAL(build->index))
+		log_newpage_range(build->index, MAIN_FORKNUM, 0,
+						  RelationGetNumberOfBlocks(build->index), true);
+}
+
+IndexBuildResult *
+nw_index_build(Relation heap, Relation index, IndexInfo *info)
+{
+	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
+	Build		build = {.heap = heap, .index = index, .info = info};
+	MemoryContext mcxt = AllocSetContextCreate(CurrentMemoryContext,
+											   "nwhead index build",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(mcxt);
+	Oid			label_type;
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data",
+			 RelationGetRelationName(index));
+	describe_index(index, &build.layout, &label_type);
+	nw_textout_init(&build.label_out, label_type, mcxt);
+	build.images = nw_labels_create(mcxt, TEXTOID);
+	build.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row",
+										   ALLOCSET_DEFAULT_SIZES);
+
+	sample_table(&build);
+	cluster_sample(&build);
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_ASSIGN);
+	begin_sort(&build);
+	result->heap_tuples = table_index_build_scan(heap, index, info, true, true,
+												 assign_row, &build, NULL);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_SORT);
+	tuplesort_performsort(build.sort);
+	write_index(&build);
+	tuplesort_end(build.sort);
+	ExecDropSingleTupleTableSlot(build.slot);
+	result->index_tuples = build.rows;
+
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(mcxt);
+	return result;
+}
+
+/* Write and log one page of an init fork. */
+static void
+write_init_page(Relation index, NwPageKind kind, const NwMeta *meta)
+{
+	Buffer		buffer = nw_page_extend(index, INIT_FORKNUM);
+	Page		page = BufferGetPage(buffer);
+
+	START_CRIT_SECTION();
+	if (kind == NW_PAGE_META)
+		fill_meta(page, meta);
+	else
+		nw_page_init(page, kind);
+	if (kind == NW_PAGE_LISTS)
+	{
+		NwListData *common = &NwPageGetLists(page)[NW_COMMON_LIST];
+
+		common->first_page = common->insert_page = InvalidBlockNumber;
+	}
+	MarkBufferDirty(buffer);
+
+	/* GenericXLog would log nothing for an unlogged index */
+	log_newpage_buffer(buffer, true);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(buffer);
+}
+
+void
+nw_index_build_empty(Relation index)
+{
+	NwLayout	layout;
+	Oid			label_type;
+	NwMeta		meta = {
+		.magic = NW_INDEX_MAGIC,
+		.version = NW_INDEX_VERSION,
+		.nlists = 1,
+		.first_labels = 1,
+		.first_lists = 2,
+		.first_centers = 3
+	};
+
+	describe_index(index, &layout, &label_type);
+	meta.dim = layout.dim;
+	meta.vector_type = layout.type;
+	write_init_page(index, NW_PAGE_META, &meta);
+	write_init_page(index, NW_PAGE_LABELS, NULL);
+	write_init_page(index, NW_PAGE_LISTS, NULL);
+	for (BlockNumber i = 0; i < stream_pages(layout.dim * sizeof(float)); i++)
+		write_init_page(index, NW_PAGE_CENTERS, NULL);
+}

@@ -1,0 +1,566 @@
+/*
+ * nwindex_check.c
+ *		Verify an nw index against itself and its table: nw_check_index.
+ *
+ * Every page is visited in the order of the file and counted; then the lists
+ * are followed, which must lead to every code page and every vector page
+ * exactly once.  Each slot is checked against its exact vector: the code, its
+ * error, its norms, and that the list covers it.  Last, the table is read:
+ * every row that anyone may still see must be in the index, with its label and
+ * its vector, and nothing else may be.
+ *
+ * A ShareLock on the table keeps writers away meanwhile.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "labels.h"
+#include "nwindex_info.h"
+#include "nwindex_read.h"
+#include "simd.h"
+
+/* A row of the index, by its TID. */
+typedef struct Found
+{
+	ItemPointerData tid;		/* key */
+	uint32		class;
+	uint32		checksum;		/* of the vector's bytes */
+	bool		seen;			/* in the table, too */
+} Found;
+
+typedef struct Check
+{
+	Relation	index;
+	Relation	heap;
+	NwMeta		meta;
+	NwLayout	layout;
+	BlockNumber nblocks;
+	uint8	   *kind;			/* [nblocks] 0 for a page never used */
+	bool	   *reached;		/* [nblocks] */
+	NwTextOut	label_out;
+	NwLabels   *images;
+	uint32	   *first_list;		/* [classes] */
+	uint32	   *nlists;
+	int			label_allocated;
+	uint32		labelled;		/* lists that classes name */
+	HTAB	   *found;
+	int64		rows;
+	MemoryContext row_mcxt;
+	float	   *x;
+	double	   *wide;
+	int8	   *code;
+	float	   *center;
+	char	   *bytes;
+} Check;
+
+/* Report what is wrong with the index. */
+#define report(check, ...) \
+	ereport(ERROR, \
+			(errcode(ERRCODE_INDEX_CORRUPTED), \
+			 errmsg("index \"%s\" is corrupted", \
+					RelationGetRelationName((check)->index)), \
+			 errdetail_internal(__VA_ARGS__), \
+			 errhint("Please REINDEX it.")))
+
+/* ---- pages ---- */
+
+/* Check the frame of every page, and note its kind. */
+static void
+check_pages(Check *check)
+{
+	check->nblocks = RelationGetNumberOfBlocks(check->index);
+	check->kind = palloc_extended(check->nblocks,
+								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	check->reached = palloc_extended(check->nblocks,
+									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (BlockNumber block = 0; block < check->nblocks; block++)
+	{
+		Buffer		buffer = ReadBufferExtended(check->index, MAIN_FORKNUM,
+												block, RBM_NORMAL, NULL);
+		Page		page = BufferGetPage(buffer);
+		const PageHeaderData *header = (PageHeader) page;
+		const NwPageTail *tail;
+
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		if (!PageIsNew(page))
+		{
+			if (PageGetPageSize(page) != BLCKSZ ||
+				PageGetSpecialSize(page) != MAXALIGN(sizeof(NwPageTail)))
+				report(check, "Block %u has no proper page.", block);
+			tail = NwPageGetTail(page);
+			if (tail->magic != NW_PAGE_MAGIC || tail->kind < NW_PAGE_META ||
+				tail->kind > NW_PAGE_VECTORS)
+				report(check, "Block %u has a page of unknown kind.", block);
+			if (tail->kind != NW_PAGE_LABELS ?
+				header->pd_lower != header->pd_upper :
+				header->pd_lower > header->pd_upper)
+				report(check, "Block %u has a damaged page header.", block);
+			if (header->pd_upper > header->pd_special ||
+				header->pd_lower < SizeOfPageHeaderData)
+				report(check, "Block %u has a damaged page header.", block);
+			if (tail->next != InvalidBlockNumber &&
+				((tail->kind != NW_PAGE_LABELS && tail->kind != NW_PAGE_CODES) ||
+				 tail->next >= check->nblocks))
+				report(check, "Block %u leads nowhere.", block);
+			check->kind[block] = tail->kind;
+		}
+		UnlockReleaseBuffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Note that a page is in use where a page of a kind is expected. */
+static void
+reach(Check *check, BlockNumber block, NwPageKind kind, bool again)
+{
+	if (block >= check->nblocks || check->kind[block] != kind)
+		report(check, "Block %u is not of kind %d.", block, kind);
+	if (check->reached[block] && !again)
+		report(check, "Block %u is in use twice.", block);
+	check->reached[block] = true;
+}
+
+/* Check the meta page, and the runs of pages it names. */
+static void
+check_meta(Check *check)
+{
+	NwMeta	   *meta = &check->meta;
+	uint64		centers;
+
+	nw_meta_read(check->index, meta, &check->layout);
+	if (meta->first_lists >= check->nblocks ||
+		meta->first_centers >= check->nblocks ||
+		meta->nlists / NW_LISTS_PER_PAGE >= check->nblocks)
+		report(check, "The meta page names pages that are not there.");
+	reach(check, 0, NW_PAGE_META, false);
+	for (uint32 i = 0; i < meta->nlists; i += NW_LISTS_PER_PAGE)
+		reach(check, meta->first_lists + i / NW_LISTS_PER_PAGE, NW_PAGE_LISTS,
+			  false);
+	centers = (uint64) meta->nlists * meta->dim * sizeof(float);
+	for (uint64 at = 0; at < centers; at += NW_PAGE_ROOM)
+		reach(check, meta->first_centers + at / NW_PAGE_ROOM, NW_PAGE_CENTERS,
+			  false);
+}
+
+/* Check the pages of labels, and number the classes. */
+static void
+check_labels(Check *check)
+{
+	BlockNumber block = check->meta.first_labels;
+
+	check->images = nw_labels_create(CurrentMemoryContext, TEXTOID);
+	while (BlockNumberIsValid(block))
+	{
+		Buffer		buffer;
+		Page		page;
+		OffsetNumber last;
+
+		reach(check, block, NW_PAGE_LABELS, false);
+		buffer = nw_page_read(check->index, block, NW_PAGE_LABELS,
+							  BUFFER_LOCK_SHARE);
+		page = BufferGetPage(buffer);
+		last = PageGetMaxOffsetNumber(page);
+		for (OffsetNumber i = FirstOffsetNumber; i <= last; i++)
+		{
+			ItemId		id = PageGetItemId(page, i);
+			NwLabelItem *item = (NwLabelItem *) PageGetItem(page, id);
+			int			n = check->images->n;
+
+			if (!ItemIdIsNormal(id) ||
+				ItemIdGetOffset(id) + ItemIdGetLength(id) > BLCKSZ ||
+				ItemIdGetLength(id) < offsetof(NwLabelItem, image) ||
+				ItemIdGetLength(id) != offsetof(NwLabelItem, image) + item->len)
+				report(check, "Label %u of block %u has a wrong length.", i,
+					   block);
+			if (item->class != (uint32) n ||
+				nw_labels_add_text(check->images,
+								   (NwBytes) {item->image, item->len}) != n)
+				report(check, "Label %u of block %u is not class %d.", i, block,
+					   n);
+			if (item->nlists > 0 &&
+				(item->first_list != 1 + check->labelled ||
+				 item->nlists >= check->meta.nlists - check->labelled))
+				report(check, "Class %d names the wrong lists.", n);
+			if (n >= check->label_allocated)
+			{
+				check->label_allocated = Max(64, 2 * n);
+				check->first_list = check->first_list == NULL ?
+					palloc(check->label_allocated * sizeof(uint32)) :
+					repalloc_huge(check->first_list, check->label_allocated *
+								  sizeof(uint32));
+				check->nlists = check->nlists == NULL ?
+					palloc(check->label_allocated * sizeof(uint32)) :
+					repalloc_huge(check->nlists, check->label_allocated *
+								  sizeof(uint32));
+			}
+			check->first_list[n] = item->first_list;
+			check->nlists[n] = item->nlists;
+			check->labelled += item->nlists;
+		}
+		block = NwPageGetTail(page)->next;
+		UnlockReleaseBuffer(buffer);
+	}
+	if (check->labelled != check->meta.nlists - 1)
+		report(check, "Some lists belong to no class.");
+}
+
+/* ---- slots ---- */
+
+/* Read the stored bytes of a slot's vector. */
+static void
+read_bytes(Check *check, const NwCodePage *codes, int slot, char *to)
+{
+	int			left = check->layout.vector_size;
+	int			which;
+	int			offset;
+
+	nw_vector_place(&check->layout, codes->nth, slot, &which, &offset);
+	while (left > 0)
+	{
+		int			part = Min(left, (int) NW_PAGE_ROOM - offset);
+		Buffer		buffer = nw_page_read(check->index, codes->vectors[which],
+										  NW_PAGE_VECTORS, BUFFER_LOCK_SHARE);
+
+		memcpy(to, PageGetContents(BufferGetPage(buffer)) + offset, part);
+		UnlockReleaseBuffer(buffer);
+		to += part;
+		left -= part;
+		offset = 0;
+		which++;
+	}
+}
+
+/* A checksum of bytes. */
+static uint32
+checksum(const char *bytes, int n)
+{
+	uint32		sum = 2166136261u;
+
+	for (int i = 0; i < n; i++)
+		sum = (sum ^ (unsigned char) bytes[i]) * 16777619u;
+	return sum;
+}
+
+/* Check one slot against its vector and its list. */
+static void
+check_slot(Check *check, const NwListData *list, uint32 number,
+		   BlockNumber block, Page page, int slot)
+{
+	const NwLayout *layout = &check->layout;
+	NwSlots		slots;
+	NwCodeInfo	info;
+	Found	   *found;
+	bool		exists;
+
+	nw_page_slots(page, layout, &slots);
+	if (slots.class[slot] >= (uint32) check->images->n ||
+		(number != NW_COMMON_LIST && slots.class[slot] != list->class))
+		report(check, "Slot %d of block %u is of the wrong class.", slot, block);
+	read_bytes(check, NwPageGetCodes(page), slot, check->bytes);
+	nw_vector_decode(check->bytes, layout->type, layout->dim, check->x);
+	for (int j = 0; j < layout->dim; j++)
+	{
+		if (!isfinite(check->x[j]))
+			report(check, "The vector of slot %d of block %u is not finite.",
+				   slot, block);
+	}
+	nw_code_encode(check->x, check->center, layout->dim, check->code, &info);
+	if (memcmp(check->code, slots.code + slot * layout->dim, layout->dim) != 0 ||
+		info.scale != slots.scale[slot] || info.error != slots.error[slot] ||
+		info.sqnorm != slots.sqnorm[slot] || info.norm != slots.norm[slot])
+		report(check, "The code of slot %d of block %u is not that of its vector.",
+			   slot, block);
+	if (nw_code_distance_up(check->x, check->center, layout->dim) >
+		list->radius || info.norm < list->norm_min ||
+		info.norm > list->norm_max)
+		report(check, "Slot %d of block %u is not covered by list %u.", slot,
+			   block, number);
+
+	found = hash_search(check->found, &slots.tid[slot], HASH_ENTER, &exists);
+	if (exists)
+		report(check, "Row (%u,%u) is there twice.",
+			   ItemPointerGetBlockNumber(&slots.tid[slot]),
+			   ItemPointerGetOffsetNumber(&slots.tid[slot]));
+	found->class = slots.class[slot];
+	found->checksum = checksum(check->bytes, layout->vector_size);
+	found->seen = false;
+	check->rows++;
+}
+
+/* Check that a code page names the vector pages it needs, and reach them. */
+static void
+check_vector_pages(Check *check, const NwCodePage *codes, BlockNumber block,
+				   BlockNumber *last)
+{
+	int			n = nw_vector_pages(&check->layout, codes->nth, codes->used);
+	int			which;
+	int			offset;
+
+	nw_vector_place(&check->layout, codes->nth, 0, &which, &offset);
+	for (int i = 0; i < NW_VECTOR_PAGES; i++)
+	{
+		bool		shared = i == 0 && offset > 0;
+
+		if (!BlockNumberIsValid(codes->vectors[i]))
+		{
+			if (i < n)
+				report(check, "Block %u lacks pages for its vectors.", block);
+			continue;
+		}
+		if (shared && codes->vectors[i] != *last)
+			report(check, "Block %u breaks the vectors of its list.", block);
+		reach(check, codes->vectors[i], NW_PAGE_VECTORS, shared);
+		*last = codes->vectors[i];
+	}
+}
+
+/* Follow a list. */
+static void
+check_list(Check *check, uint32 number)
+{
+	const NwLayout *layout = &check->layout;
+	NwListData	list;
+	BlockNumber block;
+	BlockNumber last = InvalidBlockNumber;
+	uint32		nth = 0;
+	bool		insert_seen = false;
+
+	nw_list_read(check->index, &check->meta, number, &list);
+	nw_center_read(check->index, &check->meta, number, check->center);
+	for (int j = 0; j < layout->dim; j++)
+	{
+		if (!isfinite(check->center[j]))
+			report(check, "The center of list %u is not finite.", number);
+	}
+	if (number != NW_COMMON_LIST &&
+		(list.class >= (uint32) check->images->n ||
+		 number - check->first_list[list.class] >= check->nlists[list.class]))
+		report(check, "List %u belongs to the wrong class.", number);
+	if (!(list.radius >= 0) || !(list.norm_min >= 0) || !(list.norm_max >= 0))
+		report(check, "List %u has no proper radius.", number);
+
+	for (block = list.first_page; BlockNumberIsValid(block); nth++)
+	{
+		char		copy[BLCKSZ];
+		Page		page = (Page) copy;
+		const NwCodePage *codes = NwPageGetCodes(page);
+		Buffer		buffer;
+		NwSlots		slots;
+		int			nfree = 0;
+
+		reach(check, block, NW_PAGE_CODES, false);
+		buffer = nw_page_read(check->index, block, NW_PAGE_CODES,
+							  BUFFER_LOCK_SHARE);
+		memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+		UnlockReleaseBuffer(buffer);
+		if (codes->list != number || codes->nth != nth ||
+			codes->used > layout->slots)
+			report(check, "Block %u is not page %u of list %u.", block, nth,
+				   number);
+		if (BlockNumberIsValid(NwPageGetTail(page)->next) &&
+			codes->used < layout->slots)
+			report(check, "Block %u has another page behind it, but is not full.",
+				   block);
+		if ((uint64) nth * layout->slots + codes->used > list.bound)
+			report(check, "List %u has more slots than its bound says.", number);
+		check_vector_pages(check, codes, block, &last);
+		nw_page_slots(page, layout, &slots);
+		for (int i = 0; i < codes->used; i++)
+		{
+			if (ItemPointerIsValid(&slots.tid[i]))
+				check_slot(check, &list, number, block, page, i);
+			else
+				nfree++;
+		}
+		if (nfree != codes->nfree)
+			report(check, "Block %u has %d free slots, not %d.", block, nfree,
+				   codes->nfree);
+		if (block == list.insert_page)
+			insert_seen = true;
+		if (block == list.insert_page && list.insert_nth != nth)
+			report(check, "List %u takes rows at the wrong page.", number);
+		block = NwPageGetTail(page)->next;
+		CHECK_FOR_INTERRUPTS();
+	}
+	if (BlockNumberIsValid(list.insert_page) && !insert_seen)
+		report(check, "List %u takes rows at the wrong page.", number);
+}
+
+/* Insist that every page belongs somewhere. */
+static void
+check_reached(Check *check)
+{
+	for (BlockNumber block = 0; block < check->nblocks; block++)
+	{
+		/* a crash may leave a page that is named by nothing yet */
+		if (!check->reached[block] && check->kind[block] != 0 &&
+			check->kind[block] != NW_PAGE_CODES)
+			report(check, "Block %u is named by no other.", block);
+	}
+}
+
+/* ---- the table ---- */
+
+/* Check a row of the table against the index. */
+static void
+check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
+		  bool alive, void *state)
+{
+	Check	   *check = state;
+	MemoryContext old = MemoryContextSwitchTo(check->row_mcxt);
+	Found	   *found = hash_search(check->found, tid, HASH_FIND, NULL);
+	bool		indexed = !isnull[NW_INDEX_EMBEDDING] &&
+		!isnull[NW_INDEX_LABEL];
+
+	(void) index;
+	if (indexed && found)
+	{
+		NwVectorData vector;
+		const char *bytes = nw_vector_bytes(check->index, &check->layout,
+											values[NW_INDEX_EMBEDDING],
+											&vector);
+		Datum		label = values[NW_INDEX_LABEL];
+		NwBytes		image = nw_textout_image(&check->label_out, &label);
+
+		if (nw_bytes_compare(image, check->images->text[found->class]) != 0)
+			report(check, "Row (%u,%u) has another label than in the index.",
+				   ItemPointerGetBlockNumber(tid),
+				   ItemPointerGetOffsetNumber(tid));
+		if (checksum(bytes, check->layout.vector_size) != found->checksum)
+			report(check, "Row (%u,%u) has another vector than in the index.",
+				   ItemPointerGetBlockNumber(tid),
+				   ItemPointerGetOffsetNumber(tid));
+		found->seen = true;
+	}
+	else if (indexed && alive)
+		report(check, "Row (%u,%u) is missing from the index.",
+			   ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));
+	else if (found)
+		report(check, "Row (%u,%u) should not be in the index.",
+			   ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(check->row_mcxt);
+}
+
+/* Insist that what is not among the table's rows is a dead row at least. */
+static void
+check_rest(Check *check)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(check->heap);
+	HASH_SEQ_STATUS status;
+	Found	   *found;
+
+	hash_seq_init(&status, check->found);
+	while ((found = hash_seq_search(&status)) != NULL)
+	{
+		BlockNumber block = ItemPointerGetBlockNumber(&found->tid);
+		OffsetNumber item = ItemPointerGetOffsetNumber(&found->tid);
+		bool		used = false;
+
+		if (found->seen)
+			continue;
+		if (block < blocks)
+		{
+			Buffer		buffer = ReadBuffer(check->heap, block);
+			Page		page = BufferGetPage(buffer);
+
+			LockBuffer(buffer, BUFFER_LOCK_SHARE);
+			used = item <= PageGetMaxOffsetNumber(page) &&
+				ItemIdIsUsed(PageGetItemId(page, item));
+			UnlockReleaseBuffer(buffer);
+		}
+		if (!used)
+			report(check, "Row (%u,%u) is not in the table.", block, item);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Compare the index with its table. */
+static void
+check_heap(Check *check)
+{
+	IndexInfo  *info = BuildIndexInfo(check->index);
+
+	/*
+	 * The scan of an index build returns every row that anyone may still see,
+	 * by the TID that the index would have.
+	 */
+	info->ii_Unique = false;
+	info->ii_Concurrent = false;
+	(void) table_index_build_scan(check->heap, check->index, info, false, false,
+								  check_row, check, NULL);
+	check_rest(check);
+}
+
+PG_FUNCTION_INFO_V1(nw_check_index);
+
+/* nw_check_index(index regclass, heap boolean) returns bigint */
+Datum
+nw_check_index(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	bool		with_heap = PG_GETARG_BOOL(1);
+	Oid			heapid = IndexGetRelation(relid, true);
+	Check		check = {.rows = 0};
+	HASHCTL		control = {
+		.keysize = sizeof(ItemPointerData),
+		.entrysize = sizeof(Found)
+	};
+	MemoryContext mcxt = AllocSetContextCreate(CurrentMemoryContext,
+											   "nwhead index check",
+											   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old;
+
+	/* table before index, as everyone else; a standby has no writers */
+	if (OidIsValid(heapid))
+		check.heap = table_open(heapid, RecoveryInProgress() ? AccessShareLock :
+								ShareLock);
+	check.index = nw_index_open_owned(relid);
+	if (check.heap == NULL || heapid != IndexGetRelation(relid, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open the table of index \"%s\"",
+						RelationGetRelationName(check.index))));
+
+	old = MemoryContextSwitchTo(mcxt);
+	control.hcxt = mcxt;
+	check.found = hash_create("nwhead index rows", 1024, &control,
+							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	check.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row",
+										   ALLOCSET_DEFAULT_SIZES);
+	nw_textout_init(&check.label_out,
+					TupleDescAttr(RelationGetDescr(check.index),
+								  NW_INDEX_LABEL)->atttypid, mcxt);
+	check_pages(&check);
+	check_meta(&check);
+	check_labels(&check);
+	check.x = palloc(check.layout.dim * sizeof(float));
+	check.center = palloc(check.layout.dim * sizeof(float));
+	check.code = palloc(check.layout.dim);
+	check.bytes = palloc(check.layout.vector_size);
+	for (uint32 i = 0; i < check.meta.nlists; i++)
+		check_list(&check, i);
+	check_reached(&check);
+	if (with_heap && !RecoveryInProgress() && check.index->rd_index->indisready)
+		check_heap(&check);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(mcxt);
+	relation_close(check.index, NoLock);
+	table_close(check.heap, NoLock);
+	PG_RETURN_INT64(check.rows);
+}

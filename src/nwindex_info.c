@@ -1,0 +1,295 @@
+/*
+ * nwindex_info.c
+ *		Show what an nw index does and holds: nw_index_work, nw_index_lists and
+ *		nw_index_health.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+
+#include "args.h"
+#include "compat.h"
+#include "nwindex_info.h"
+#include "nwindex_search.h"
+
+/* Rows behind the common list, and free slots, above which REINDEX helps. */
+#define UNLISTED_SHARE	0.2
+#define FREE_SHARE		0.3
+#define GROWTH			2.0
+
+/*
+ * nw_index_work(query, support text, classes text[])
+ * returns one row: label text, engine text, settled_by text, lists bigint,
+ * lists_pruned bigint, supports bigint, by_list bigint, by_code bigint,
+ * exact bigint, pages bigint, heap_checks bigint
+ */
+static Datum
+nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
+{
+	NwCall		call;
+	NwSource   *source;
+	NwIndexReader *reader;
+	NwSearchWork work;
+	NwQuery		query;
+	TupleDesc	desc;
+	Datum		values[11];
+	bool		nulls[11] = {false};
+	int			class;
+
+	if (!nw_call_init(&call, fcinfo, form, 1))
+		PG_RETURN_NULL();
+	nw_call_classes(&call, fcinfo, 2);
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	source = nw_source_resolve(call.schema, nw_set_get(call.schema,
+													   call.support));
+	nw_source_check_labelled(source);
+
+	memset(&work, 0, sizeof(work));
+	class = -1;
+	reader = nw_index_find(source, false);
+	if (reader)
+	{
+		NwLabels   *labels = nw_labels_create(CurrentMemoryContext,
+											  source->label_type);
+
+		nw_query_init(&query, source->set->kernel, source->set->tau,
+					  call.query.x, call.query.dim,
+					  palloc(call.query.dim * sizeof(double)));
+		nw_index_begin(reader, labels);
+		nw_index_check_dim(reader, source, call.query.dim);
+		class = nw_index_search(reader, &query, &call.filter, &work);
+		nw_index_end(reader);
+		if (class >= 0)
+			values[0] = nw_bytes_datum(labels->text[class]);
+	}
+	if (class < 0)
+	{
+		NwTally    *tally;
+
+		/* the executor, or an error that the index leaves to it */
+		call.label_only = false;
+		tally = nw_tally(&call);
+		values[0] = nw_bytes_datum(nw_tally_label(tally, nw_tally_best(tally)));
+	}
+	values[1] = CStringGetTextDatum(class >= 0 ? "index" : "executor");
+	values[2] = CStringGetTextDatum(work.exact > 0 ? "exact" :
+									work.by_code > 0 ? "codes" : "lists");
+	values[3] = Int64GetDatum(work.lists);
+	values[4] = Int64GetDatum(work.lists_pruned);
+	values[5] = Int64GetDatum(work.supports);
+	values[6] = Int64GetDatum(work.by_list);
+	values[7] = Int64GetDatum(work.by_code);
+	values[8] = Int64GetDatum(work.exact);
+	values[9] = Int64GetDatum(work.reading.pages);
+	values[10] = Int64GetDatum(work.reading.heap_checks);
+	for (int i = 2; i < 11 && class < 0; i++)
+		nulls[i] = true;
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+													  values, nulls)));
+}
+
+NW_QUERY_FUNCTION(nw_index_work);
+
+Relation
+nw_index_open_owned(Oid relid)
+{
+	Relation	index = relation_open(relid, AccessShareLock);
+
+	if (index->rd_rel->relkind != RELKIND_INDEX || !nw_index_is_ours(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not an nw index",
+						RelationGetRelationName(index)),
+				 index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX ?
+				 errhint("Name the index of a partition.") : 0));
+	if (!nw_owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
+					   RelationGetRelationName(index));
+	return index;
+}
+
+/* Labels by class number. */
+typedef struct Labels
+{
+	NwTextOut	out;
+	int			n;
+	int			allocated;
+	Datum	   *text;
+} Labels;
+
+/* Note one label. */
+static bool
+note_label(const NwLabelItem *item, void *arg)
+{
+	Labels	   *labels = arg;
+
+	if (labels->n == labels->allocated)
+	{
+		labels->allocated = Max(64, 2 * labels->allocated);
+		labels->text = labels->text == NULL ?
+			palloc_extended(labels->allocated * sizeof(Datum),
+							MCXT_ALLOC_HUGE) :
+			repalloc_huge(labels->text, labels->allocated * sizeof(Datum));
+	}
+	labels->text[labels->n++] = nw_label_datum(&labels->out, item->image,
+											   item->len);
+	return true;
+}
+
+/* What the pages of a list hold. */
+typedef struct Contents
+{
+	int64		pages;
+	int64		slots;
+	int64		rows;
+} Contents;
+
+/* Count what is on the code pages of a list. */
+static Contents
+count_list(Relation index, const NwListData *data)
+{
+	Contents	contents = {0, 0, 0};
+	BlockNumber block = data->first_page;
+
+	while (BlockNumberIsValid(block))
+	{
+		Buffer		buffer = nw_page_read(index, block, NW_PAGE_CODES,
+										  BUFFER_LOCK_SHARE);
+		const NwCodePage *codes = NwPageGetCodes(BufferGetPage(buffer));
+
+		contents.pages++;
+		contents.slots += codes->used;
+		contents.rows += codes->used - codes->nfree;
+		block = NwPageGetTail(BufferGetPage(buffer))->next;
+		UnlockReleaseBuffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return contents;
+}
+
+PG_FUNCTION_INFO_V1(nw_index_lists);
+
+/*
+ * nw_index_lists(index regclass)
+ * returns table (list int, label text, rows bigint, slots bigint, pages bigint,
+ *				  radius float8)
+ */
+Datum
+nw_index_lists(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	Relation	index;
+	NwMeta		meta;
+	Labels		labels = {.n = 0};
+
+	nw_begin_rows(fcinfo);
+	index = nw_index_open_owned(PG_GETARG_OID(0));
+	nw_meta_read(index, &meta, NULL);
+	nw_textout_init(&labels.out, TupleDescAttr(RelationGetDescr(index),
+											   NW_INDEX_LABEL)->atttypid,
+					CurrentMemoryContext);
+	nw_labels_scan(index, &meta, note_label, &labels);
+	for (uint32 list = 0; list < meta.nlists; list++)
+	{
+		NwListData	data;
+		Contents	contents;
+		Datum		values[6];
+		bool		nulls[6] = {false};
+
+		nw_list_read(index, &meta, list, &data);
+		contents = count_list(index, &data);
+		nulls[1] = list == NW_COMMON_LIST || data.class >= (uint32) labels.n;
+		values[0] = Int32GetDatum(list);
+		values[1] = nulls[1] ? (Datum) 0 :
+			nw_bytes_datum(nw_textout(&labels.out, labels.text[data.class]));
+		values[2] = Int64GetDatum(contents.rows);
+		values[3] = Int64GetDatum(contents.slots);
+		values[4] = Int64GetDatum(contents.pages);
+		values[5] = Float8GetDatum(data.radius);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	relation_close(index, AccessShareLock);
+	return (Datum) 0;
+}
+
+/* Say what REINDEX would mend; NULL where nothing. */
+static const char *
+advise(const NwMeta *meta, const Contents *all, int64 unlisted)
+{
+	if (all->rows > SMALL_INDEX && unlisted > all->rows * UNLISTED_SHARE &&
+		all->rows > (int64) meta->built_rows * (1 + UNLISTED_SHARE))
+		return "many rows belong to classes that came after the index was built";
+	if (all->rows > SMALL_INDEX && all->rows > meta->built_rows * GROWTH)
+		return "the table has outgrown the lists made for it";
+	if (all->slots > SMALL_INDEX &&
+		all->slots - all->rows > all->slots * FREE_SHARE)
+		return "much of the index is free space";
+	return NULL;
+}
+
+PG_FUNCTION_INFO_V1(nw_index_health);
+
+/*
+ * nw_index_health(index regclass)
+ * returns one row: classes bigint, lists bigint, rows bigint, built_rows bigint,
+ * unlisted_rows bigint, fill float8, size bigint, reindex text
+ */
+Datum
+nw_index_health(PG_FUNCTION_ARGS)
+{
+	Relation	index;
+	NwMeta		meta;
+	Contents	all = {0, 0, 0};
+	int64		unlisted = 0;
+	Labels		labels = {.n = 0};
+	const char *advice;
+	TupleDesc	desc;
+	Datum		values[8];
+	bool		nulls[8] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	index = nw_index_open_owned(PG_GETARG_OID(0));
+	nw_meta_read(index, &meta, NULL);
+	nw_textout_init(&labels.out, TupleDescAttr(RelationGetDescr(index),
+											   NW_INDEX_LABEL)->atttypid,
+					CurrentMemoryContext);
+	nw_labels_scan(index, &meta, note_label, &labels);
+	for (uint32 list = 0; list < meta.nlists; list++)
+	{
+		NwListData	data;
+		Contents	contents;
+
+		nw_list_read(index, &meta, list, &data);
+		contents = count_list(index, &data);
+		all.pages += contents.pages;
+		all.slots += contents.slots;
+		all.rows += contents.rows;
+		if (list == NW_COMMON_LIST)
+			unlisted = contents.rows;
+	}
+	advice = advise(&meta, &all, unlisted);
+	values[0] = Int64GetDatum(labels.n);
+	values[1] = Int64GetDatum(meta.nlists - 1);
+	values[2] = Int64GetDatum(all.rows);
+	values[3] = Int64GetDatum((int64) meta.built_rows);
+	values[4] = Int64GetDatum(unlisted);
+	values[5] = Float8GetDatum(all.slots == 0 ? 1.0 :
+							   (double) all.rows / all.slots);
+	values[6] = Int64GetDatum((int64) RelationGetNumberOfBlocks(index) *
+							  BLCKSZ);
+	nulls[7] = advice == NULL;
+	values[7] = advice ? CStringGetTextDatum(advice) : (Datum) 0;
+	relation_close(index, AccessShareLock);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+													  values, nulls)));
+}

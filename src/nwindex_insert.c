@@ -1,0 +1,450 @@
+/*
+ * nwindex_insert.c
+ *		Add a row to an nw index.
+ *
+ * The row goes to the nearest list of its class, into a free slot.  Its vector
+ * is written first, its list is made to cover it, and the slot is published
+ * last.  Where all of that touches few pages it is one WAL record.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/genam.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "nwindex.h"
+
+/* Slots that a list's bound is ahead of those used, at least. */
+#define BOUND_AHEAD		8
+
+/* What one insertion works on. */
+typedef struct Insertion
+{
+	Relation	index;
+	NwMeta		meta;
+	NwLayout	layout;
+	NwEntry		entry;
+	float		distance;		/* to the centre of its list */
+	uint32		list;
+	NwListData	data;			/* of the list, as read at first */
+} Insertion;
+
+/* A class that is looked for. */
+typedef struct Wanted
+{
+	NwBytes		image;
+	bool		found;
+	uint32		classes;		/* how many there are */
+	NwLabelItem item;			/* without the image */
+} Wanted;
+
+/* Compare a class with the one wanted. */
+static bool
+match_label(const NwLabelItem *item, void *arg)
+{
+	Wanted	   *wanted = arg;
+
+	wanted->classes++;
+	if (item->len != (uint32) wanted->image.len ||
+		memcmp(item->image, wanted->image.data, item->len) != 0)
+		return true;
+	wanted->found = true;
+	memcpy(&wanted->item, item, offsetof(NwLabelItem, image));
+	return false;
+}
+
+/* Append a class.  The meta page is locked meanwhile, against others. */
+static void
+append_label(Insertion *insertion, Wanted *wanted)
+{
+	Relation	index = insertion->index;
+	Size		size = offsetof(NwLabelItem, image) + wanted->image.len;
+	NwLabelItem *item = palloc0(size);
+	BlockNumber block = insertion->meta.first_labels;
+	Buffer		buffer;
+	Page		page;
+	GenericXLogState *state;
+
+	wanted->item.class = wanted->classes;
+	wanted->item.first_list = 0;
+	wanted->item.nlists = 0;
+	memcpy(item, &wanted->item, offsetof(NwLabelItem, image));
+	item->len = wanted->image.len;
+	memcpy(item->image, wanted->image.data, wanted->image.len);
+
+	for (;;)
+	{
+		buffer = nw_page_read(index, block, NW_PAGE_LABELS,
+							  BUFFER_LOCK_EXCLUSIVE);
+		block = NwPageGetTail(BufferGetPage(buffer))->next;
+		if (!BlockNumberIsValid(block))
+			break;
+		UnlockReleaseBuffer(buffer);
+	}
+	state = GenericXLogStart(index);
+	page = GenericXLogRegisterBuffer(state, buffer, 0);
+	if (PageAddItem(page, (Item) item, size, InvalidOffsetNumber, false,
+					false) != InvalidOffsetNumber)
+		GenericXLogFinish(state);
+	else
+	{
+		Buffer		next = nw_page_extend(index, MAIN_FORKNUM);
+		Page		next_page = GenericXLogRegisterBuffer(state, next,
+														  GENERIC_XLOG_FULL_IMAGE);
+
+		nw_page_init(next_page, NW_PAGE_LABELS);
+		if (PageAddItem(next_page, (Item) item, size, InvalidOffsetNumber,
+						false, false) == InvalidOffsetNumber)
+			elog(ERROR, "label does not fit an empty page");
+		NwPageGetTail(page)->next = BufferGetBlockNumber(next);
+		GenericXLogFinish(state);
+		UnlockReleaseBuffer(next);
+	}
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Find the class of a label, adding it where it is new. */
+static void
+find_class(Insertion *insertion, Wanted *wanted)
+{
+	Buffer		meta;
+
+	nw_labels_scan(insertion->index, &insertion->meta, match_label, wanted);
+	if (wanted->found)
+		return;
+	meta = nw_page_read(insertion->index, 0, NW_PAGE_META,
+						BUFFER_LOCK_EXCLUSIVE);
+	wanted->classes = 0;
+	nw_labels_scan(insertion->index, &insertion->meta, match_label, wanted);
+	if (!wanted->found)
+		append_label(insertion, wanted);
+	UnlockReleaseBuffer(meta);
+}
+
+/* Choose the nearest list of a class, and encode the vector for it. */
+static void
+choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
+{
+	int			dim = insertion->layout.dim;
+	float	   *center = palloc(dim * sizeof(float));
+	float	   *best = palloc(dim * sizeof(float));
+	int8	   *code = palloc(dim);
+
+	insertion->list = NW_COMMON_LIST;
+	insertion->distance = INFINITY;
+	for (uint32 i = 0; i < Max(class->nlists, 1); i++)
+	{
+		uint32		list = class->nlists > 0 ? class->first_list + i :
+			NW_COMMON_LIST;
+		float		distance;
+
+		nw_center_read(insertion->index, &insertion->meta, list, center);
+		distance = nw_code_distance_up(x, center, dim);
+		if (i == 0 || distance < insertion->distance)
+		{
+			float	   *swap = best;
+
+			best = center;
+			center = swap;
+			insertion->distance = distance;
+			insertion->list = list;
+		}
+	}
+	nw_code_encode(x, best, dim, code, &insertion->entry.info);
+	insertion->entry.code = code;
+}
+
+/* Say whether a list covers the row in slot number n of it. */
+static bool
+is_covered(const Insertion *insertion, const NwListData *list, uint64 n)
+{
+	float		norm = insertion->entry.info.norm;
+
+	return n < list->bound && insertion->distance <= list->radius &&
+		norm >= list->norm_min && norm <= list->norm_max;
+}
+
+/*
+ * Change a list so that it covers the row in slot number n, and let insertions
+ * begin at another page, where one is given.
+ */
+static void
+update_list(Insertion *insertion, uint64 n, BlockNumber page, uint32 nth)
+{
+	int			place;
+	BlockNumber block = nw_list_block(&insertion->meta, insertion->list,
+									  &place);
+	Buffer		buffer = nw_page_read(insertion->index, block, NW_PAGE_LISTS,
+									  BUFFER_LOCK_EXCLUSIVE);
+	GenericXLogState *state = GenericXLogStart(insertion->index);
+	NwListData *list = &NwPageGetLists(GenericXLogRegisterBuffer(state, buffer,
+																 0))[place];
+	float		norm = insertion->entry.info.norm;
+
+	if (n >= list->bound)
+	{
+		uint64		bound = n + 1 + n / 64 + BOUND_AHEAD;
+
+		list->norm_min = list->bound == 0 ? norm : Min(list->norm_min, norm);
+		list->bound = (uint32) Min(bound, PG_UINT32_MAX);
+	}
+	list->radius = Max(list->radius, insertion->distance);
+	list->norm_min = Min(list->norm_min, norm);
+	list->norm_max = Max(list->norm_max, norm);
+	/* VACUUM may have found room before the page, meanwhile */
+	if (BlockNumberIsValid(page) &&
+		list->insert_page == insertion->data.insert_page)
+	{
+		list->insert_page = page;
+		list->insert_nth = nth;
+	}
+	GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Find a free slot of a code page, or -1. */
+static int
+free_slot(Page page, const NwLayout *layout)
+{
+	const NwCodePage *codes = NwPageGetCodes(page);
+	NwSlots		slots;
+
+	if (codes->nfree > 0)
+	{
+		nw_page_slots(page, layout, &slots);
+		for (int i = 0; i < codes->used; i++)
+		{
+			if (!ItemPointerIsValid(&slots.tid[i]))
+				return i;
+		}
+	}
+	return codes->used < layout->slots ? codes->used : -1;
+}
+
+/*
+ * Write the vector of a slot, and the slot.  The code page is locked by the
+ * caller.  Every record carries the code page, so that it names each vector
+ * page from the moment there is one; the last one publishes the slot.
+ */
+static void
+write_entry(Insertion *insertion, Buffer buffer, int slot)
+{
+	const NwLayout *layout = &insertion->layout;
+	const char *data = insertion->entry.vector;
+	int			left = layout->vector_size;
+	NwCodePage *codes = NwPageGetCodes(BufferGetPage(buffer));
+	int			which;
+	int			offset;
+
+	nw_vector_place(layout, codes->nth, slot, &which, &offset);
+	while (left > 0)
+	{
+		GenericXLogState *state = GenericXLogStart(insertion->index);
+		Page		page = GenericXLogRegisterBuffer(state, buffer, 0);
+		Buffer		vectors[MAX_GENERIC_XLOG_PAGES - 1];
+		int			n = 0;
+
+		codes = NwPageGetCodes(page);
+		while (left > 0 && n < MAX_GENERIC_XLOG_PAGES - 1)
+		{
+			int			part = Min(left, (int) NW_PAGE_ROOM - offset);
+			Page		target;
+
+			if (BlockNumberIsValid(codes->vectors[which]))
+			{
+				vectors[n] = nw_page_read(insertion->index,
+										  codes->vectors[which],
+										  NW_PAGE_VECTORS,
+										  BUFFER_LOCK_EXCLUSIVE);
+				target = GenericXLogRegisterBuffer(state, vectors[n], 0);
+			}
+			else
+			{
+				vectors[n] = nw_page_extend(insertion->index, MAIN_FORKNUM);
+				target = GenericXLogRegisterBuffer(state, vectors[n],
+												   GENERIC_XLOG_FULL_IMAGE);
+				nw_page_init(target, NW_PAGE_VECTORS);
+				codes->vectors[which] = BufferGetBlockNumber(vectors[n]);
+			}
+			memcpy(PageGetContents(target) + offset, data, part);
+			data += part;
+			left -= part;
+			offset = 0;
+			which++;
+			n++;
+		}
+		if (left == 0)
+		{
+			nw_slot_write(page, layout, slot, &insertion->entry);
+			if (slot == codes->used)
+				codes->used++;
+			else
+				codes->nfree--;
+		}
+		GenericXLogFinish(state);
+		while (n > 0)
+			UnlockReleaseBuffer(vectors[--n]);
+	}
+}
+
+/*
+ * Append a code page to a list, behind the page given (locked by the caller
+ * and full), or as its first.  It comes back locked.
+ */
+static Buffer
+append_page(Insertion *insertion, Buffer last)
+{
+	const NwLayout *layout = &insertion->layout;
+	Buffer		buffer = nw_page_extend(insertion->index, MAIN_FORKNUM);
+	GenericXLogState *state = GenericXLogStart(insertion->index);
+	Page		page = GenericXLogRegisterBuffer(state, buffer,
+												 GENERIC_XLOG_FULL_IMAGE);
+	NwCodePage *codes = NwPageGetCodes(page);
+
+	nw_page_init(page, NW_PAGE_CODES);
+	codes->list = insertion->list;
+	codes->nth = 0;
+	if (BufferIsValid(last))
+	{
+		Page		last_page = GenericXLogRegisterBuffer(state, last, 0);
+		NwCodePage *full = NwPageGetCodes(last_page);
+		int			which;
+		int			offset;
+
+		codes->nth = full->nth + 1;
+		NwPageGetTail(last_page)->next = BufferGetBlockNumber(buffer);
+
+		/* the stream goes on where it ended */
+		nw_vector_place(layout, codes->nth, 0, &which, &offset);
+		if (offset > 0)
+			codes->vectors[0] = full->vectors[nw_vector_pages(layout, full->nth,
+															  layout->slots) - 1];
+	}
+	GenericXLogFinish(state);
+	return buffer;
+}
+
+/*
+ * Begin a list that has no page yet.  The page of the list is locked meanwhile,
+ * so that only one comes of it.
+ */
+static void
+begin_list(Insertion *insertion)
+{
+	int			place;
+	BlockNumber block = nw_list_block(&insertion->meta, insertion->list,
+									  &place);
+	Buffer		buffer = nw_page_read(insertion->index, block, NW_PAGE_LISTS,
+									  BUFFER_LOCK_EXCLUSIVE);
+	NwListData *list = &NwPageGetLists(BufferGetPage(buffer))[place];
+
+	if (!BlockNumberIsValid(list->first_page))
+	{
+		Buffer		first = append_page(insertion, InvalidBuffer);
+		GenericXLogState *state = GenericXLogStart(insertion->index);
+
+		list = &NwPageGetLists(GenericXLogRegisterBuffer(state, buffer,
+														 0))[place];
+		list->first_page = list->insert_page = BufferGetBlockNumber(first);
+		list->insert_nth = 0;
+		GenericXLogFinish(state);
+		UnlockReleaseBuffer(first);
+	}
+	insertion->data = *list;
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Put the row into a slot of its list. */
+static void
+insert_entry(Insertion *insertion)
+{
+	const NwLayout *layout = &insertion->layout;
+	BlockNumber block;
+	BlockNumber moved = InvalidBlockNumber;
+	uint32		nth;
+	Buffer		buffer;
+	uint64		number;
+	int			slot;
+
+	nw_list_read(insertion->index, &insertion->meta, insertion->list,
+				 &insertion->data);
+	if (!BlockNumberIsValid(insertion->data.first_page))
+		begin_list(insertion);
+
+	block = insertion->data.insert_page;
+	for (;;)
+	{
+		buffer = nw_page_read(insertion->index, block, NW_PAGE_CODES,
+							  BUFFER_LOCK_EXCLUSIVE);
+		slot = free_slot(BufferGetPage(buffer), layout);
+		if (slot >= 0)
+			break;
+		block = NwPageGetTail(BufferGetPage(buffer))->next;
+		if (!BlockNumberIsValid(block))
+		{
+			Buffer		next = append_page(insertion, buffer);
+
+			block = BufferGetBlockNumber(next);
+			UnlockReleaseBuffer(buffer);
+			buffer = next;
+			slot = 0;
+			moved = block;
+			break;
+		}
+		UnlockReleaseBuffer(buffer);
+		moved = block;
+		CHECK_FOR_INTERRUPTS();
+	}
+	nth = NwPageGetCodes(BufferGetPage(buffer))->nth;
+	number = (uint64) nth * layout->slots + slot;
+	if (!is_covered(insertion, &insertion->data, number) ||
+		BlockNumberIsValid(moved))
+		update_list(insertion, number, moved, nth);
+	write_entry(insertion, buffer, slot);
+	UnlockReleaseBuffer(buffer);
+}
+
+bool
+nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
+				Relation heap, IndexUniqueCheck unique, bool unchanged,
+				IndexInfo *info)
+{
+	MemoryContext mcxt;
+	MemoryContext old;
+	Insertion	insertion = {.index = index};
+	Wanted		wanted = {.found = false};
+	NwTextOut	label_out;
+	NwVectorData vector;
+	Datum		label;
+
+	(void) heap;
+	(void) unique;
+	(void) unchanged;
+	(void) info;
+	if (isnull[NW_INDEX_EMBEDDING] || isnull[NW_INDEX_LABEL])
+		return false;
+
+	mcxt = AllocSetContextCreate(CurrentMemoryContext, "nwhead index insertion",
+								 ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(mcxt);
+	nw_meta_read(index, &insertion.meta, &insertion.layout);
+	insertion.entry.tid = *tid;
+	insertion.entry.vector = nw_vector_bytes(index, &insertion.layout,
+											 values[NW_INDEX_EMBEDDING],
+											 &vector);
+	nw_textout_init(&label_out,
+					TupleDescAttr(RelationGetDescr(index),
+								  NW_INDEX_LABEL)->atttypid, mcxt);
+	label = values[NW_INDEX_LABEL];
+	wanted.image = nw_label_image(index, &label_out, &label);
+	find_class(&insertion, &wanted);
+	insertion.entry.class = wanted.item.class;
+	choose_list(&insertion, &wanted.item, vector.x);
+	insert_entry(&insertion);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(mcxt);
+	return false;
+}

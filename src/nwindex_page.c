@@ -1,0 +1,309 @@
+/*
+ * nwindex_page.c
+ *		Pages of an nw index: where things are, and how to read them.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "storage/lmgr.h"
+
+#include "compat.h"
+#include "nwindex.h"
+
+/* ---- places ---- */
+
+void
+nw_layout_init(NwLayout *layout, int dim, NwVectorType type)
+{
+	int			head = MAXALIGN(sizeof(NwCodePage));
+	int			each = dim + 4 * sizeof(float) + sizeof(uint32) +
+		sizeof(ItemPointerData);
+	int			at = head;
+
+	layout->dim = dim;
+	layout->type = type;
+	layout->vector_size = dim * (type == NW_VECTOR ? sizeof(float) :
+								 sizeof(uint16));
+
+	/* codes are padded to a multiple of 4 bytes */
+	layout->slots = (NW_PAGE_ROOM - head - sizeof(float)) / each;
+	layout->code = at;
+	at = INTALIGN(at + layout->slots * dim);
+	layout->scale = at;
+	at += layout->slots * sizeof(float);
+	layout->error = at;
+	at += layout->slots * sizeof(float);
+	layout->sqnorm = at;
+	at += layout->slots * sizeof(float);
+	layout->norm = at;
+	at += layout->slots * sizeof(float);
+	layout->class = at;
+	at += layout->slots * sizeof(uint32);
+	layout->tid = at;
+	at += layout->slots * sizeof(ItemPointerData);
+	Assert(layout->slots > 0 && at <= (int) NW_PAGE_ROOM);
+	Assert(nw_vector_pages(layout, 1, layout->slots) <= NW_VECTOR_PAGES);
+}
+
+void
+nw_page_slots(Page page, const NwLayout *layout, NwSlots *slots)
+{
+	char	   *contents = PageGetContents(page);
+
+	slots->code = (int8 *) (contents + layout->code);
+	slots->scale = (float *) (contents + layout->scale);
+	slots->error = (float *) (contents + layout->error);
+	slots->sqnorm = (float *) (contents + layout->sqnorm);
+	slots->norm = (float *) (contents + layout->norm);
+	slots->class = (uint32 *) (contents + layout->class);
+	slots->tid = (ItemPointerData *) (contents + layout->tid);
+}
+
+/* Where in the stream of its list the vectors of a code page begin. */
+static inline uint64
+stream_start(const NwLayout *layout, uint32 nth)
+{
+	return (uint64) nth * layout->slots * layout->vector_size;
+}
+
+void
+nw_vector_place(const NwLayout *layout, uint32 nth, int slot, int *page,
+				int *offset)
+{
+	uint64		start = stream_start(layout, nth);
+	uint64		at = start + (uint64) slot * layout->vector_size;
+
+	*page = (int) (at / NW_PAGE_ROOM - start / NW_PAGE_ROOM);
+	*offset = (int) (at % NW_PAGE_ROOM);
+}
+
+int
+nw_vector_pages(const NwLayout *layout, uint32 nth, int slots)
+{
+	uint64		start = stream_start(layout, nth);
+	uint64		end = start + (uint64) slots * layout->vector_size;
+
+	return slots == 0 ? 0 :
+		(int) ((end - 1) / NW_PAGE_ROOM - start / NW_PAGE_ROOM) + 1;
+}
+
+BlockNumber
+nw_list_block(const NwMeta *meta, uint32 list, int *place)
+{
+	*place = list % NW_LISTS_PER_PAGE;
+	return meta->first_lists + list / NW_LISTS_PER_PAGE;
+}
+
+/* ---- pages ---- */
+
+void
+nw_page_init(Page page, NwPageKind kind)
+{
+	NwPageTail *tail;
+
+	PageInit(page, BLCKSZ, sizeof(NwPageTail));
+	tail = NwPageGetTail(page);
+	tail->next = InvalidBlockNumber;
+	tail->kind = kind;
+	tail->magic = NW_PAGE_MAGIC;
+
+	/* all of it is data, except where items are added one by one */
+	if (kind != NW_PAGE_LABELS)
+		((PageHeader) page)->pd_lower = ((PageHeader) page)->pd_upper;
+	if (kind == NW_PAGE_CODES)
+	{
+		for (int i = 0; i < NW_VECTOR_PAGES; i++)
+			NwPageGetCodes(page)->vectors[i] = InvalidBlockNumber;
+	}
+}
+
+void
+nw_page_check(Relation index, Buffer buffer, NwPageKind kind)
+{
+	Page		page = BufferGetPage(buffer);
+
+	if (PageIsNew(page) ||
+		PageGetSpecialSize(page) != MAXALIGN(sizeof(NwPageTail)) ||
+		NwPageGetTail(page)->magic != NW_PAGE_MAGIC ||
+		NwPageGetTail(page)->kind != kind)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has an unexpected page at block %u",
+						RelationGetRelationName(index),
+						BufferGetBlockNumber(buffer)),
+				 errhint("Please REINDEX it.")));
+}
+
+Buffer
+nw_page_read(Relation index, BlockNumber block, NwPageKind kind, int lock)
+{
+	Buffer		buffer = ReadBuffer(index, block);
+
+	LockBuffer(buffer, lock);
+	nw_page_check(index, buffer, kind);
+	return buffer;
+}
+
+Buffer
+nw_page_extend(Relation index, ForkNumber fork)
+{
+	Buffer		buffer;
+
+	/* the lock is of no use in a fork that nobody else knows yet */
+	LockRelationForExtension(index, ExclusiveLock);
+	buffer = ReadBufferExtended(index, fork, P_NEW, RBM_NORMAL, NULL);
+	UnlockRelationForExtension(index, ExclusiveLock);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	return buffer;
+}
+
+void
+nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout)
+{
+	Buffer		buffer = nw_page_read(index, 0, NW_PAGE_META, BUFFER_LOCK_SHARE);
+
+	*meta = *NwPageGetMeta(BufferGetPage(buffer));
+	UnlockReleaseBuffer(buffer);
+	if (meta->magic != NW_INDEX_MAGIC || meta->version != NW_INDEX_VERSION ||
+		meta->dim < 1 || meta->dim > NW_INDEX_MAX_DIM || meta->nlists < 1 ||
+		(meta->vector_type != NW_VECTOR && meta->vector_type != NW_HALFVEC))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has an unexpected meta page",
+						RelationGetRelationName(index)),
+				 errhint("Please REINDEX it.")));
+	if (layout)
+		nw_layout_init(layout, meta->dim, meta->vector_type);
+}
+
+void
+nw_list_read(Relation index, const NwMeta *meta, uint32 list, NwListData *data)
+{
+	int			place;
+	BlockNumber block = nw_list_block(meta, list, &place);
+	Buffer		buffer = nw_page_read(index, block, NW_PAGE_LISTS,
+									  BUFFER_LOCK_SHARE);
+
+	*data = NwPageGetLists(BufferGetPage(buffer))[place];
+	UnlockReleaseBuffer(buffer);
+}
+
+void
+nw_center_read(Relation index, const NwMeta *meta, uint32 list, float *center)
+{
+	uint64		at = (uint64) list * meta->dim * sizeof(float);
+	Size		left = meta->dim * sizeof(float);
+	char	   *to = (char *) center;
+
+	while (left > 0)
+	{
+		Buffer		buffer = nw_page_read(index, meta->first_centers +
+										  at / NW_PAGE_ROOM, NW_PAGE_CENTERS,
+										  BUFFER_LOCK_SHARE);
+		Size		part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
+
+		memcpy(to, PageGetContents(BufferGetPage(buffer)) + at % NW_PAGE_ROOM,
+			   part);
+		UnlockReleaseBuffer(buffer);
+		to += part;
+		at += part;
+		left -= part;
+	}
+}
+
+void
+nw_slot_write(Page page, const NwLayout *layout, int slot,
+			  const NwEntry *entry)
+{
+	NwSlots		slots;
+
+	nw_page_slots(page, layout, &slots);
+	memcpy(slots.code + slot * layout->dim, entry->code, layout->dim);
+	slots.scale[slot] = entry->info.scale;
+	slots.error[slot] = entry->info.error;
+	slots.sqnorm[slot] = entry->info.sqnorm;
+	slots.norm[slot] = entry->info.norm;
+	slots.class[slot] = entry->class;
+	slots.tid[slot] = entry->tid;
+}
+
+/* ---- values ---- */
+
+const char *
+nw_vector_bytes(Relation index, const NwLayout *layout, Datum datum,
+				NwVectorData *vector)
+{
+	datum = PointerGetDatum(PG_DETOAST_DATUM(datum));
+	*vector = nw_vector_read(datum, layout->type);
+	if (vector->dim != layout->dim)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("index \"%s\" has %d dimensions, not %d",
+						RelationGetRelationName(index), layout->dim,
+						vector->dim)));
+	return nw_vector_elements(datum);
+}
+
+NwBytes
+nw_label_image(Relation index, NwTextOut *out, Datum *label)
+{
+	NwBytes		image = nw_textout_image(out, label);
+
+	if (image.len > NW_INDEX_MAX_LABEL)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("label of %d bytes is too long for index \"%s\"",
+						image.len, RelationGetRelationName(index)),
+				 errhint("A label in an nw index has at most %d bytes.",
+						 NW_INDEX_MAX_LABEL)));
+	return image;
+}
+
+Datum
+nw_label_datum(const NwTextOut *out, const char *image, int len)
+{
+	char	   *copy;
+
+	if (out->typbyval)
+	{
+		Datum		value;
+
+		/* the image is the datum's bytes, see nw_textout_image() */
+		Assert(len == sizeof(Datum));
+		memcpy(&value, image, sizeof(Datum));
+		return value;
+	}
+	if (out->typlen == -1)
+	{
+		copy = palloc(len + VARHDRSZ);
+		SET_VARSIZE(copy, len + VARHDRSZ);
+		memcpy(VARDATA(copy), image, len);
+		return PointerGetDatum(copy);
+	}
+	copy = palloc(len + 1);
+	memcpy(copy, image, len);
+	copy[len] = '\0';
+	return PointerGetDatum(copy);
+}
+
+void
+nw_labels_scan(Relation index, const NwMeta *meta, NwLabelCallback callback,
+			   void *arg)
+{
+	BlockNumber block = meta->first_labels;
+	bool		go_on = true;
+
+	while (go_on && BlockNumberIsValid(block))
+	{
+		Buffer		buffer = nw_page_read(index, block, NW_PAGE_LABELS,
+										  BUFFER_LOCK_SHARE);
+		Page		page = BufferGetPage(buffer);
+		OffsetNumber last = PageGetMaxOffsetNumber(page);
+
+		for (OffsetNumber i = FirstOffsetNumber; go_on && i <= last; i++)
+			go_on = callback((NwLabelItem *) PageGetItem(page, PageGetItemId(page, i)),
+							 arg);
+		block = NwPageGetTail(page)->next;
+		UnlockReleaseBuffer(buffer);
+	}
+}

@@ -1,0 +1,357 @@
+/*
+ * nwindex_read.c
+ *		Read rows out of an nw index, as the active snapshot sees them.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/visibilitymap.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "nwindex_read.h"
+
+/* Classes of a part while they are copied. */
+typedef struct Copying
+{
+	NwIndexPart *part;
+	NwTextOut	out;
+	int			allocated;
+	MemoryContext mcxt;
+} Copying;
+
+/* Copy one class. */
+static bool
+copy_label(const NwLabelItem *item, void *arg)
+{
+	Copying    *copying = arg;
+	NwIndexPart *part = copying->part;
+
+	if (part->nclasses == copying->allocated)
+	{
+		copying->allocated = Max(64, 2 * copying->allocated);
+		part->label = part->label == NULL ?
+			palloc_extended(copying->allocated * sizeof(Datum),
+							MCXT_ALLOC_HUGE) :
+			repalloc_huge(part->label, copying->allocated * sizeof(Datum));
+	}
+	part->label[part->nclasses++] = nw_label_datum(&copying->out, item->image,
+												   item->len);
+	return true;
+}
+
+/* Learn the classes of a part, and number them as the reader does. */
+static void
+read_classes(NwIndexReader *reader, NwIndexPart *part)
+{
+	Copying		copying = {.part = part};
+	Oid			type = TupleDescAttr(RelationGetDescr(part->index),
+									 NW_INDEX_LABEL)->atttypid;
+
+	nw_textout_init(&copying.out, type, reader->mcxt);
+	nw_labels_scan(part->index, &part->meta, copy_label, &copying);
+	part->class = NULL;
+	if (reader->labels == NULL)
+		return;
+	part->class = palloc_extended(Max(part->nclasses, 1) * sizeof(int32),
+								  MCXT_ALLOC_HUGE);
+	for (int i = 0; i < part->nclasses; i++)
+		part->class[i] = nw_labels_add(reader->labels, part->label[i]);
+}
+
+void
+nw_index_begin(NwIndexReader *reader, NwLabels *labels)
+{
+	MemoryContext old = MemoryContextSwitchTo(reader->mcxt);
+
+	reader->labels = labels;
+	reader->snapshot = GetActiveSnapshot();
+	for (int i = 0; i < reader->nparts; i++)
+	{
+		NwIndexPart *part = &reader->part[i];
+
+		nw_meta_read(part->index, &part->meta, &part->layout);
+		part->map = InvalidBuffer;
+		part->nclasses = 0;
+		part->label = NULL;
+		read_classes(reader, part);
+		part->fetch = table_index_fetch_begin(part->heap);
+		part->slot = table_slot_create(part->heap, NULL);
+		pgstat_count_index_scan(part->index);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+void
+nw_index_check_dim(const NwIndexReader *reader, const NwSource *source, int dim)
+{
+	for (int i = 0; i < reader->nparts; i++)
+	{
+		if (reader->part[i].layout.dim != dim)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_EXCEPTION),
+					 errmsg("query has %d dimensions, but set \"%s\" has %d",
+							dim, source->set->name,
+							reader->part[i].layout.dim)));
+	}
+}
+
+void
+nw_index_end(NwIndexReader *reader)
+{
+	for (int i = 0; i < reader->nparts; i++)
+	{
+		NwIndexPart *part = &reader->part[i];
+
+		if (part->fetch)
+		{
+			table_index_fetch_end(part->fetch);
+			ExecDropSingleTupleTableSlot(part->slot);
+			if (BufferIsValid(part->map))
+				ReleaseBuffer(part->map);
+		}
+		index_close(part->index, NoLock);
+		table_close(part->heap, NoLock);
+	}
+	reader->nparts = 0;
+}
+
+bool
+nw_index_all_visible(NwIndexPart *part, ItemPointer tid)
+{
+	return VM_ALL_VISIBLE(part->heap, ItemPointerGetBlockNumber(tid),
+						  &part->map);
+}
+
+bool
+nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
+{
+	ItemPointerData root = *tid;
+	bool		call_again = false;
+	bool		all_dead = false;
+	bool		found;
+
+	reader->work.heap_checks++;
+	found = table_index_fetch_tuple(part->fetch, &root, reader->snapshot,
+									part->slot, &call_again, &all_dead);
+	ExecClearTuple(part->slot);
+	return found;
+}
+
+void
+nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
+				   const bool *wanted, NwPageRows *rows)
+{
+	Buffer		buffer = nw_page_read(part->index, block, NW_PAGE_CODES,
+									  BUFFER_LOCK_SHARE);
+	Page		page = BufferGetPage(buffer);
+	const NwCodePage *codes = NwPageGetCodes(page);
+	NwSlots		slots;
+	int			kept = 0;
+
+	nw_page_slots(page, &part->layout, &slots);
+	reader->work.pages++;
+	rows->n = 0;
+	rows->nth = codes->nth;
+	rows->next = NwPageGetTail(page)->next;
+	memcpy(rows->vectors, codes->vectors, sizeof(rows->vectors));
+	for (int i = 0; i < codes->used; i++)
+	{
+		uint32		class = slots.class[i];
+
+		/* a class not known yet belongs to rows too new to be seen */
+		if (!ItemPointerIsValid(&slots.tid[i]) ||
+			class >= (uint32) part->nclasses ||
+			(wanted && !wanted[part->class[class]]))
+			continue;
+		rows->slot[rows->n] = i;
+		rows->class[rows->n] = class;
+		rows->tid[rows->n] = slots.tid[i];
+		rows->visible[rows->n] = nw_index_all_visible(part, &slots.tid[i]);
+		rows->n++;
+	}
+	UnlockReleaseBuffer(buffer);
+
+	for (int i = 0; i < rows->n; i++)
+	{
+		if (!rows->visible[i] &&
+			!nw_index_row_visible(reader, part, &rows->tid[i]))
+			continue;
+		rows->slot[kept] = rows->slot[i];
+		rows->class[kept] = rows->class[i];
+		rows->tid[kept] = rows->tid[i];
+		rows->visible[kept++] = true;
+	}
+	rows->n = kept;
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* A page of vectors that stays locked while slots on it are read. */
+typedef struct VectorPage
+{
+	int			which;			/* -1 for none */
+	Buffer		buffer;
+} VectorPage;
+
+/* Go to one of the vector pages of a code page. */
+static const char *
+vector_page(NwIndexReader *reader, NwIndexPart *part, const NwPageRows *rows,
+			int which, VectorPage *at)
+{
+	if (at->which != which)
+	{
+		if (at->which >= 0)
+			UnlockReleaseBuffer(at->buffer);
+		at->buffer = nw_page_read(part->index, rows->vectors[which],
+								  NW_PAGE_VECTORS, BUFFER_LOCK_SHARE);
+		at->which = which;
+		reader->work.pages++;
+	}
+	return PageGetContents(BufferGetPage(at->buffer));
+}
+
+void
+nw_index_read_vectors(NwIndexReader *reader, NwIndexPart *part,
+					  const NwPageRows *rows, float *x)
+{
+	const NwLayout *layout = &part->layout;
+	VectorPage	at = {.which = -1};
+	char	   *whole = NULL;
+
+	for (int i = 0; i < rows->n; i++, x += layout->dim)
+	{
+		int			which;
+		int			offset;
+		int			left = layout->vector_size;
+		char	   *to;
+
+		nw_vector_place(layout, rows->nth, rows->slot[i], &which, &offset);
+		if (offset + left <= (int) NW_PAGE_ROOM)
+		{
+			nw_vector_decode(vector_page(reader, part, rows, which, &at) +
+							 offset, layout->type, layout->dim, x);
+			continue;
+		}
+
+		/* across pages: put together first */
+		if (layout->type == NW_VECTOR)
+			to = (char *) x;
+		else
+		{
+			if (whole == NULL)
+				whole = palloc(layout->vector_size);
+			to = whole;
+		}
+		while (left > 0)
+		{
+			int			size = Min(left, (int) NW_PAGE_ROOM - offset);
+
+			memcpy(to, vector_page(reader, part, rows, which, &at) + offset,
+				   size);
+			to += size;
+			left -= size;
+			offset = 0;
+			which++;
+		}
+		if (whole)
+			nw_vector_decode(whole, layout->type, layout->dim, x);
+	}
+	if (at.which >= 0)
+		UnlockReleaseBuffer(at.buffer);
+	if (whole)
+		pfree(whole);
+}
+
+/* Hand the rows of one list to a callback. */
+static void
+read_list(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
+		  NwPageRows *rows, float *x, NwRowCallback callback, void *arg)
+{
+	MemoryContext row_mcxt = AllocSetContextCreate(reader->mcxt, "nwhead row",
+												   ALLOCSET_DEFAULT_SIZES);
+
+	while (BlockNumberIsValid(block))
+	{
+		nw_index_read_page(reader, part, block, NULL, rows);
+		nw_index_read_vectors(reader, part, rows, x);
+		for (int i = 0; i < rows->n; i++)
+		{
+			NwRow		row = {
+				.vector = {x + (Size) i * part->layout.dim, part->layout.dim},
+				.label = part->label[rows->class[i]],
+				.id_isnull = true,
+				.weight = 1,
+				.tid = &rows->tid[i],
+				.part = part - reader->part
+			};
+			MemoryContext old = MemoryContextSwitchTo(row_mcxt);
+
+			callback(&row, arg);
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(row_mcxt);
+		}
+		pgstat_count_index_tuples(part->index, rows->n);
+		block = rows->next;
+	}
+	MemoryContextDelete(row_mcxt);
+}
+
+void
+nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
+{
+	NwPageRows *rows = palloc(sizeof(NwPageRows));
+
+	for (int i = 0; i < reader->nparts; i++)
+	{
+		NwIndexPart *part = &reader->part[i];
+		float	   *x = palloc((Size) part->layout.slots * part->layout.dim *
+							   sizeof(float));
+
+		for (uint32 list = 0; list < part->meta.nlists; list++)
+		{
+			NwListData	data;
+
+			nw_list_read(part->index, &part->meta, list, &data);
+			read_list(reader, part, data.first_page, rows, x, callback, arg);
+		}
+		pfree(x);
+	}
+	pfree(rows);
+}
+
+char *
+nw_index_fetch_id(NwIndexReader *reader, const NwSource *source,
+				  NwTextOut *id_out, int number, ItemPointer tid)
+{
+	NwIndexPart *part = &reader->part[number];
+	ItemPointerData root = *tid;
+	bool		call_again = false;
+	bool		all_dead = false;
+	bool		isnull = false;
+	Datum		id;
+	char	   *text;
+
+	if (!table_index_fetch_tuple(part->fetch, &root, reader->snapshot,
+								 part->slot, &call_again, &all_dead))
+		elog(ERROR, "row (%u,%u) of \"%s\" is no longer visible",
+			 ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid),
+			 RelationGetRelationName(part->heap));
+
+	/* the row's own place, not the head of its HOT chain */
+	if (source->id == NULL)
+		id = PointerGetDatum(&part->slot->tts_tid);
+	else
+		id = slot_getattr(part->slot,
+						  get_attnum(RelationGetRelid(part->heap), source->id),
+						  &isnull);
+	text = isnull ? NULL :
+		nw_bytes_copy(CurrentMemoryContext, nw_textout(id_out, id));
+	ExecClearTuple(part->slot);
+	return text;
+}

@@ -1,0 +1,123 @@
+/*
+ * nwindex_read.h
+ *		Read a set's rows out of an nw index, as the active snapshot sees them.
+ */
+#ifndef NW_NWINDEX_READ_H
+#define NW_NWINDEX_READ_H
+
+#include "postgres.h"
+
+#include "access/tableam.h"
+#include "utils/snapshot.h"
+
+#include "labels.h"
+#include "nwindex.h"
+#include "source.h"
+
+/* Slots of a code page of one dimension: as many as there can be. */
+#define NW_MAX_SLOTS	320
+
+/* nwhead.engine */
+typedef enum NwEngine
+{
+	NW_ENGINE_AUTO,
+	NW_ENGINE_EXECUTOR,
+	NW_ENGINE_INDEX
+} NwEngine;
+
+extern int	nw_engine;
+
+/* What reading has cost. */
+typedef struct NwIndexWork
+{
+	int64		pages;			/* of the index */
+	int64		heap_checks;	/* rows looked up in the heap */
+} NwIndexWork;
+
+/* A table and its index: the whole set, or a partition of it. */
+typedef struct NwIndexPart
+{
+	Relation	heap;
+	Relation	index;
+	NwMeta		meta;
+	NwLayout	layout;
+	int			nclasses;
+	int32	   *class;			/* [nclasses] the labels' number of a class */
+	Datum	   *label;			/* [nclasses] */
+	Buffer		map;			/* a page of the visibility map, kept pinned */
+	IndexFetchTableData *fetch;
+	TupleTableSlot *slot;
+} NwIndexPart;
+
+typedef struct NwIndexReader
+{
+	MemoryContext mcxt;
+	Snapshot	snapshot;
+	NwLabels   *labels;			/* classes by output text, of all parts; may
+								 * be NULL */
+	int			nparts;
+	NwIndexPart *part;
+	NwIndexWork work;
+} NwIndexReader;
+
+/* The visible rows of a code page. */
+typedef struct NwPageRows
+{
+	BlockNumber next;			/* page of the list */
+	uint32		nth;
+	BlockNumber vectors[NW_VECTOR_PAGES];
+	int			n;
+	int16		slot[NW_MAX_SLOTS];
+	int32		class[NW_MAX_SLOTS];	/* the part's number */
+	ItemPointerData tid[NW_MAX_SLOTS];
+	bool		visible[NW_MAX_SLOTS];
+} NwPageRows;
+
+/*
+ * Find indexes that cover a set, with locks and privileges settled, or return
+ * NULL where its rows are to be read through the executor: see nwhead.engine.
+ * ids says whether some ids will be asked for.
+ */
+extern NwIndexReader *nw_index_find(const NwSource *source, bool ids);
+
+/* Begin reading; labels, where given, number the classes. */
+extern void nw_index_begin(NwIndexReader *reader, NwLabels *labels);
+
+/* Complain about a query of other dimensions than the index has. */
+extern void nw_index_check_dim(const NwIndexReader *reader,
+							   const NwSource *source, int dim);
+
+/* End reading, and close what was found. */
+extern void nw_index_end(NwIndexReader *reader);
+
+/*
+ * Look at a slot while the code page is locked: true where the row behind it is
+ * visible to everyone.
+ */
+extern bool nw_index_all_visible(NwIndexPart *part, ItemPointer tid);
+
+/* Ask the heap whether the row behind a TID is visible. */
+extern bool nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part,
+								 ItemPointer tid);
+
+/*
+ * Collect the visible rows of a code page, of the classes wanted (by the
+ * reader's numbers; NULL for all).
+ */
+extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part,
+							   BlockNumber block, const bool *wanted,
+							   NwPageRows *rows);
+
+/* Read the vectors [n][dim] of the rows of a page. */
+extern void nw_index_read_vectors(NwIndexReader *reader, NwIndexPart *part,
+								  const NwPageRows *rows, float *x);
+
+/* Hand all rows to a callback, as nw_scan_run() does. */
+extern void nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback,
+							   void *arg);
+
+/* The output text of the id of a row that was read; NULL for a null id. */
+extern char *nw_index_fetch_id(NwIndexReader *reader, const NwSource *source,
+							   NwTextOut *id_out, int part, ItemPointer tid);
+
+#endif							/* NW_NWINDEX_READ_H */
