@@ -162,15 +162,18 @@ is_distance(NwKernel kernel)
 	return kernel == NW_EUCLIDEAN || kernel == NW_GAUSSIAN;
 }
 
-/* |q|, where the query may be scaled. */
+/* |q|, which is 1 or 0 where the query is scaled. */
 static double
 query_length(const NwQuery *query)
 {
-	double		sum = 0;
-
+	if (!nw_kernel_needs_norms(query->kernel))
+		return sqrt(query->sqnorm);
 	for (int j = 0; j < query->dim; j++)
-		sum += query->q[j] * query->q[j];
-	return sqrt(sum);
+	{
+		if (query->q[j] != 0)
+			return 1;
+	}
+	return 0;
 }
 
 /* q . center */
@@ -199,41 +202,43 @@ void
 nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center,
 			  float *t)
 {
-	const float *origin = is_distance(query->kernel) ? center : NULL;
-	double		largest = 0;
+	NwCodeLine *line = &cq->line;
+	double		share = (query->dim / NW_LANES + 16) * UNIT;
+	double		norm;
 	int			exponent;
-	double		inverse;
+	double		unit;
 
-	for (int j = 0; j < query->dim; j++)
+	memset(line, 0, sizeof(*line));
+	if (is_distance(query->kernel))
 	{
-		double		size = fabs(query->q[j] - (origin ? origin[j] : 0));
-
-		largest = largest > size ? largest : size;
+		line->base = query_sqdist(query, center);
+		line->plus = 1;
+		line->slack = share * line->base + TINY;
+		line->share = share;
+		norm = sqrt(line->base);
+		frexp(norm, &exponent);
+		unit = ldexp(1, exponent);
+		line->times = -2 * unit;
+		nw_simd->code_query(query->q, center, query->dim, 1 / unit, t);
 	}
-	frexp(largest, &exponent);
-	cq->unit = ldexp(1, exponent);
-	inverse = ldexp(1, -exponent);
-	for (int j = 0; j < query->dim; j++)
-		t[j] = (float) ((query->q[j] - (origin ? origin[j] : 0)) * inverse);
-
+	else
+	{
+		line->base = query_dot(query, center);
+		norm = query_length(query);
+		line->slack = NEAR * norm * length(center, query->dim);
+		line->share = (1 + WIDE) * norm;
+		line->step = (share + NEAR) * norm * NW_CODE_MAX * sqrt(query->dim);
+		line->least = -HUGE_VAL;
+		frexp(norm, &exponent);
+		unit = ldexp(1, exponent);
+		line->times = unit;
+		nw_simd->code_query(query->q, NULL, query->dim, 1 / unit, t);
+	}
 	cq->kernel = query->kernel;
 	cq->dim = query->dim;
 	cq->factor = query->inverse_tau;
 	cq->t = t;
-	cq->share = (query->dim / NW_LANES + 16) * UNIT;
-	cq->norm = query_length(query);
-	cq->sqnorm = cq->norm > 0;
-	if (is_distance(query->kernel))
-	{
-		cq->base = query_sqdist(query, center);
-		cq->slack = cq->share * cq->base + TINY;
-	}
-	else
-	{
-		cq->base = query_dot(query, center);
-		cq->norm *= 1 + WIDE;
-		cq->slack = NEAR * cq->norm * length(center, query->dim);
-	}
+	cq->zero = norm == 0;
 }
 
 /* Turn a range of distances into one of scores. */
@@ -252,86 +257,17 @@ distance_scores(NwKernel kernel, double factor, double near, double far,
 	*upper = -near * factor;
 }
 
-/* Bound scores that come from distances. */
-static void
-distance_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
-				const float *error, const float *sqnorm, int n, double *lower,
-				double *upper)
-{
-	double		twice = 2 * cq->unit;
-
-	for (int i = 0; i < n; i++)
-	{
-		double		middle = cq->base + sqnorm[i] - twice * scale[i] * dot[i];
-		double		slack = cq->slack + cq->share * sqnorm[i];
-		double		least = middle - slack;
-		double		most = middle + slack;
-
-		lower[i] = least > 0 ? least : 0;
-		upper[i] = most > 0 ? most : 0;
-	}
-	nw_simd->root_scores(lower, n, -1, lower);
-	nw_simd->root_scores(upper, n, -1, upper);
-	for (int i = 0; i < n; i++)
-	{
-		double		near = lower[i] - error[i];
-		double		far = upper[i] + error[i];
-
-		distance_scores(cq->kernel, cq->factor, near > 0 ? near : 0, far,
-						&lower[i], &upper[i]);
-	}
-}
-
 /*
- * Bound cosines by inner products of a unit query with vectors of norms
- * within a range.
+ * Turn a range of cosines into one of squared distances on the sphere, whose
+ * order is the scores' order; sqnorms are |q'|^2 + |x'|^2.
  */
-static void
-cosine_range(double norm_min, double norm_max, double *lower, double *upper)
+static inline void
+cosine_distances(double sqnorms, double *lower, double *upper)
 {
-	double		least = *lower / (*lower < 0 ? norm_min : norm_max);
-	double		most = *upper / (*upper < 0 ? norm_max : norm_min);
+	double		nearest = sqnorms - 2 * *upper - 2 * NEAR;
 
-	/* not the other way round: where there is no number, the whole range */
-	*lower = least > -1 ? least - NEAR : -1;
-	*upper = most < 1 ? most + NEAR : 1;
-}
-
-/*
- * Turn a range of cosines into one of measures; sqnorms are |q'|^2 + |x'|^2.
- */
-static void
-cosine_measures(NwKernel kernel, double sqnorms, double *lower, double *upper)
-{
-	double		least = *lower > -1 ? *lower : -1;
-	double		most = *upper < 1 ? *upper : 1;
-
-	*lower = least;
-	*upper = most;
-	if (kernel == NW_HYPERSPHERE)
-	{
-		*lower = sqnorms - 2 * least + 2 * NEAR;
-		*upper = sqnorms - 2 * most - 2 * NEAR;
-		*upper = *upper > 0 ? *upper : 0;
-	}
-}
-
-/* Turn bounds on measures of cosine or hypersphere into bounds on scores. */
-static void
-cosine_scores(NwKernel kernel, double factor, int n, double *lower,
-			  double *upper)
-{
-	if (kernel == NW_HYPERSPHERE)
-	{
-		nw_simd->root_scores(lower, n, factor, lower);
-		nw_simd->root_scores(upper, n, factor, upper);
-		return;
-	}
-	for (int i = 0; i < n; i++)
-	{
-		lower[i] *= factor;
-		upper[i] *= factor;
-	}
+	*lower = sqnorms - 2 * *lower + 2 * NEAR;
+	*upper = nearest > 0 ? nearest : 0;
 }
 
 /* The range of norms that a float stands for; 0 stands for itself alone. */
@@ -353,20 +289,41 @@ most_norm(double norm)
 	return norm == 0 ? 0 : norm * (1 + FLT_EPSILON) + TINY;
 }
 
-/* Bound inner products. */
+/* Turn inner products with codes into bounds on scores. */
 static void
-dot_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
-		   const float *error, int n, double *lower, double *upper)
+row_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
+		   const float *error, const float *sqnorm, const float *norm, int n,
+		   double *lower, double *upper)
 {
-	double		share = (cq->share + NEAR) * NW_CODE_MAX * sqrt(cq->dim);
+	double		factor = cq->factor;
 
+	if (is_distance(cq->kernel))
+	{
+		nw_simd->code_ranges(&cq->line, dot, scale, sqnorm, n, lower, upper);
+		nw_simd->root_scores(lower, n, -1, lower);
+		nw_simd->root_scores(upper, n, -1, upper);
+		nw_simd->code_scores(error, n, cq->kernel == NW_GAUSSIAN,
+							 -factor * (1 - WIDE), -factor * (1 + WIDE),
+							 lower, upper);
+		return;
+	}
+
+	nw_simd->code_ranges(&cq->line, dot, scale, error, n, lower, upper);
+	if (cq->kernel != NW_DOT)
+		nw_simd->code_cosines(norm, n, FLT_MIN, 2 * FLT_EPSILON, NEAR, lower,
+							  upper);
+	if (cq->kernel == NW_HYPERSPHERE)
+	{
+		for (int i = 0; i < n; i++)
+			cosine_distances(!cq->zero + (norm[i] > 0), &lower[i], &upper[i]);
+		nw_simd->root_scores(lower, n, factor, lower);
+		nw_simd->root_scores(upper, n, factor, upper);
+		return;
+	}
 	for (int i = 0; i < n; i++)
 	{
-		double		middle = cq->base + cq->unit * scale[i] * dot[i];
-		double		slack = cq->slack + cq->norm * (error[i] + share * scale[i]);
-
-		lower[i] = middle - slack;
-		upper[i] = middle + slack;
+		lower[i] *= factor;
+		upper[i] *= factor;
 	}
 }
 
@@ -379,41 +336,11 @@ nw_code_bounds(const NwCodeQuery *cq, const int8_t *code, const float *scale,
 	{
 		int			batch = n - i < BATCH ? n - i : BATCH;
 		float		dot[BATCH];
-		double	   *low = lower + i;
-		double	   *high = upper + i;
 
 		nw_simd->code_dot(cq->t, code + (int64_t) i * cq->dim, cq->dim, batch,
 						  dot);
-		if (is_distance(cq->kernel))
-		{
-			distance_bounds(cq, dot, scale + i, error + i, sqnorm + i, batch,
-							low, high);
-			continue;
-		}
-		dot_bounds(cq, dot, scale + i, error + i, batch, low, high);
-		if (cq->kernel == NW_DOT)
-		{
-			for (int k = 0; k < batch; k++)
-			{
-				/* where there is no number, there is no bound */
-				low[k] = low[k] > -HUGE_VAL ? low[k] * cq->factor : -HUGE_VAL;
-				high[k] = high[k] < HUGE_VAL ? high[k] * cq->factor : HUGE_VAL;
-			}
-			continue;
-		}
-		for (int k = 0; k < batch; k++)
-		{
-			double		length = norm[i + k];
-
-			if (length > 0)
-				cosine_range(least_norm(length), most_norm(length), low + k,
-							 high + k);
-			else
-				low[k] = high[k] = 0;
-			cosine_measures(cq->kernel, cq->sqnorm + (length > 0), low + k,
-							high + k);
-		}
-		cosine_scores(cq->kernel, cq->factor, batch, low, high);
+		row_bounds(cq, dot, scale + i, error + i, sqnorm + i, norm + i, batch,
+				   lower + i, upper + i);
 	}
 }
 
@@ -459,9 +386,47 @@ cap_cosines(double dot, double length, double radius, double norm_min,
 	near = dot / length + NEAR;
 	far = dot / length - NEAR;
 	if (near < cap)
-		*upper = near * cap + sine(near) * sine(cap) + NEAR;
+		*upper = fmin(near * cap + sine(near) * sine(cap) + NEAR, 1);
 	if (far > -cap)
-		*lower = far * cap - sine(far) * sine(cap) - NEAR;
+		*lower = fmax(far * cap - sine(far) * sine(cap) - NEAR, -1);
+}
+
+/* Bound the scores of a ball by cosines. */
+static void
+cosine_ball_bounds(const NwQuery *query, const float *center, double radius,
+				   double norm_min, double norm_max, double *lower,
+				   double *upper)
+{
+	double		factor = query->inverse_tau;
+	double		norm = query_length(query);
+	bool		any = norm_max > 0;
+
+	*lower = *upper = 0;
+	if (any && norm > 0)
+		cap_cosines(query_dot(query, center), length(center, query->dim),
+					radius, least_norm(norm_min), most_norm(norm_max), lower,
+					upper);
+	if (query->kernel == NW_HYPERSPHERE)
+	{
+		cosine_distances(norm + any, lower, upper);
+		if (norm_min == 0)
+		{
+			/* the distance of the zero vector is |q'| */
+			*lower = fmax(*lower, norm + NEAR);
+			*upper = fmin(*upper, norm * (1 - NEAR));
+		}
+		nw_simd->root_scores(lower, 1, factor, lower);
+		nw_simd->root_scores(upper, 1, factor, upper);
+		return;
+	}
+	if (norm_min == 0)
+	{
+		/* its cosine is 0 */
+		*lower = fmin(*lower, 0);
+		*upper = fmax(*upper, 0);
+	}
+	*lower *= factor;
+	*upper *= factor;
 }
 
 void
@@ -469,11 +434,6 @@ nw_ball_bounds(const NwQuery *query, const float *center, double radius,
 			   double norm_min, double norm_max, double *lower, double *upper)
 {
 	double		factor = query->inverse_tau;
-	double		length_c = length(center, query->dim);
-	double		length_q;
-	double		dot;
-	double		least;
-	double		most;
 
 	if (is_distance(query->kernel))
 	{
@@ -482,47 +442,18 @@ nw_ball_bounds(const NwQuery *query, const float *center, double radius,
 
 		distance_scores(query->kernel, factor, near > 0 ? near : 0,
 						distance + radius, lower, upper);
-		return;
 	}
-
-	length_q = query_length(query);
-	dot = query_dot(query, center);
-	if (query->kernel == NW_DOT)
+	else if (query->kernel == NW_DOT)
 	{
-		double		slack = length_q * (radius + WIDE * (radius + length_c));
+		double		dot = query_dot(query, center);
+		double		slack = query_length(query) *
+			(radius + WIDE * (radius + length(center, query->dim)));
 
-		least = dot - slack;
-		most = dot + slack;
-		*lower = least > -HUGE_VAL ? least * factor : -HUGE_VAL;
-		*upper = most < HUGE_VAL ? most * factor : HUGE_VAL;
-		return;
+		/* where there is no number, there is no bound */
+		*lower = dot - slack > -HUGE_VAL ? (dot - slack) * factor : -HUGE_VAL;
+		*upper = dot + slack < HUGE_VAL ? (dot + slack) * factor : HUGE_VAL;
 	}
-
-	least = most = 0;
-	if (norm_max > 0 && length_q > 0)
-		cap_cosines(dot, length_c, radius, least_norm(norm_min),
-					most_norm(norm_max), &least, &most);
-	*lower = least;
-	*upper = most;
-	cosine_measures(query->kernel, (length_q > 0) + (norm_max > 0), lower,
-					upper);
-	if (norm_min == 0)
-	{
-		double		zero_lower = 0;
-		double		zero_upper = 0;
-
-		/* the zero vector, too; the least score has the largest distance */
-		cosine_measures(query->kernel, length_q > 0, &zero_lower, &zero_upper);
-		if (query->kernel == NW_HYPERSPHERE)
-		{
-			*lower = fmax(*lower, zero_lower);
-			*upper = fmin(*upper, zero_upper);
-		}
-		else
-		{
-			*lower = fmin(*lower, zero_lower);
-			*upper = fmax(*upper, zero_upper);
-		}
-	}
-	cosine_scores(query->kernel, factor, 1, lower, upper);
+	else
+		cosine_ball_bounds(query, center, radius, norm_min, norm_max, lower,
+						   upper);
 }

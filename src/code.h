@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "kernel.h"
+#include "simd.h"
 
 /* The largest number in a code. */
 #define NW_CODE_MAX	127
@@ -46,12 +47,8 @@ typedef struct NwCodeQuery
 	int			dim;
 	double		factor;			/* 1 / tau */
 	const float *t;				/* [dim]: what the codes are multiplied with */
-	double		unit;			/* t is in so much */
-	double		base;			/* |q - centre|^2, or q . centre */
-	double		slack;			/* what base is off by, at the most */
-	double		share;			/* relative error of a product with a code */
-	double		norm;			/* |q|, rounded up */
-	double		sqnorm;			/* |q|^2 of a scaled query: 1 or 0, nearly */
+	NwCodeLine	line;			/* what that makes of the products */
+	bool		zero;			/* the query is the zero vector */
 } NwCodeQuery;
 
 /* Make a query ready; t [dim] must outlive it. */

@@ -347,7 +347,11 @@ const NwSimd nw_simd_scalar = {
 	.bin_sum = scalar_bin_sum,
 	.coarse_copy = nw_scalar_coarse_copy,
 	.coarse_sqdist = nw_scalar_coarse_sqdist,
+	.code_query = nw_scalar_code_query,
 	.code_dot = nw_scalar_code_dot,
+	.code_ranges = nw_scalar_code_ranges,
+	.code_scores = nw_scalar_code_scores,
+	.code_cosines = nw_scalar_code_cosines,
 	.half_to_float = scalar_half_to_float
 };
 

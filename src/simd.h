@@ -31,6 +31,22 @@
 /* The largest number in a half-size copy, see coarse.h. */
 #define NW_COARSE_MAX	32767
 
+/*
+ * How an inner product with a code, its scale and one more number make a
+ * range: base + times * scale * dot + plus * more, give or take
+ * slack + share * more + step * scale; see code.c.
+ */
+typedef struct NwCodeLine
+{
+	double		base;
+	double		times;
+	double		plus;
+	double		slack;
+	double		share;
+	double		step;
+	double		least;			/* no range begins below */
+} NwCodeLine;
+
 typedef struct NwSimd
 {
 	const char *name;			/* "scalar", "avx2" or "avx512" */
@@ -129,6 +145,10 @@ typedef struct NwSimd
 	void		(*coarse_sqdist) (const float *t, const int16_t *copy, int dim,
 								  int n, float *out);
 
+	/* t[j] = (q[j] - center[j]) * scale in float; center may be NULL */
+	void		(*code_query) (const double *q, const float *center, int dim,
+							   double scale, float *t);
+
 	/*
 	 * out[i] = sum over j of t[j] * code[i][j] in float; t [dim], code
 	 * [n][dim].  Off by at most dim / 16 + 6 half-units in the last place of a
@@ -136,6 +156,29 @@ typedef struct NwSimd
 	 */
 	void		(*code_dot) (const float *t, const int8_t *code, int dim, int n,
 							 float *out);
+
+	/* The ranges of a line; where one is not a number, it is unbounded. */
+	void		(*code_ranges) (const NwCodeLine *line, const float *dot,
+								const float *scale, const float *more, int n,
+								double *low, double *high);
+
+	/*
+	 * Widen ranges of distances by error[i], but not below 0; then take
+	 * high[i] * far for low[i] and low[i] * near for high[i], of the squares
+	 * where asked for.
+	 */
+	void		(*code_scores) (const float *error, int n, bool square,
+								double near, double far, double *low,
+								double *high);
+
+	/*
+	 * Divide ranges by norm[i], widen them by share of themselves and slack,
+	 * and keep them within -1 .. 1.  Below the least norm any range is
+	 * -1 .. 1; at 0 it is 0 alone.
+	 */
+	void		(*code_cosines) (const float *norm, int n, float least,
+								 double share, double slack, double *low,
+								 double *high);
 
 	/* Widen IEEE binary16 to float, subnormals, infinities and NaN included */
 	void		(*half_to_float) (const uint16_t *half, int n, float *out);

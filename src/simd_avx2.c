@@ -475,7 +475,11 @@ const NwSimd nw_simd_avx2 = {
 	.bin_sum = nw_avx2_bin_sum,
 	.coarse_copy = nw_avx2_coarse_copy,
 	.coarse_sqdist = nw_avx2_coarse_sqdist,
-	.code_dot = nw_scalar_code_dot,
+	.code_query = nw_avx2_code_query,
+	.code_dot = nw_avx2_code_dot,
+	.code_ranges = nw_avx2_code_ranges,
+	.code_scores = nw_avx2_code_scores,
+	.code_cosines = nw_avx2_code_cosines,
 	.half_to_float = avx2_half_to_float
 };
 

@@ -522,7 +522,11 @@ const NwSimd nw_simd_avx512 = {
 	.bin_sum = nw_avx512_bin_sum,
 	.coarse_copy = nw_avx512_coarse_copy,
 	.coarse_sqdist = nw_avx512_coarse_sqdist,
-	.code_dot = nw_scalar_code_dot,
+	.code_query = nw_avx512_code_query,
+	.code_dot = nw_avx512_code_dot,
+	.code_ranges = nw_avx512_code_ranges,
+	.code_scores = nw_avx512_code_scores,
+	.code_cosines = nw_avx512_code_cosines,
 	.half_to_float = avx512_half_to_float
 };
 

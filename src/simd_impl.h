@@ -5,7 +5,10 @@
 #ifndef NW_SIMD_IMPL_H
 #define NW_SIMD_IMPL_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "simd.h"
 
 /* The sums over dimensions; one loop serves all. */
 typedef enum SumKind
@@ -83,8 +86,19 @@ extern double nw_scalar_coarse_copy(const float *x, int dim, double scale,
 									double step, int16_t *copy);
 extern void nw_scalar_coarse_sqdist(const float *t, const int16_t *copy,
 									int dim, int n, float *out);
+extern void nw_scalar_code_query(const double *q, const float *center, int dim,
+								 double scale, float *t);
 extern void nw_scalar_code_dot(const float *t, const int8_t *code, int dim,
 							   int n, float *out);
+extern void nw_scalar_code_ranges(const NwCodeLine *line, const float *dot,
+								  const float *scale, const float *more, int n,
+								  double *low, double *high);
+extern void nw_scalar_code_scores(const float *error, int n, bool square,
+								  double near, double far, double *low,
+								  double *high);
+extern void nw_scalar_code_cosines(const float *norm, int n, float least,
+								   double share, double slack, double *low,
+								   double *high);
 
 #if defined(__x86_64__)
 
@@ -100,6 +114,19 @@ extern double nw_avx2_coarse_copy(const float *x, int dim, double scale,
 								  double step, int16_t *copy);
 extern void nw_avx2_coarse_sqdist(const float *t, const int16_t *copy,
 								  int dim, int n, float *out);
+extern void nw_avx2_code_query(const double *q, const float *center, int dim,
+							   double scale, float *t);
+extern void nw_avx2_code_dot(const float *t, const int8_t *code, int dim,
+							 int n, float *out);
+extern void nw_avx2_code_ranges(const NwCodeLine *line, const float *dot,
+								const float *scale, const float *more, int n,
+								double *low, double *high);
+extern void nw_avx2_code_scores(const float *error, int n, bool square,
+								double near, double far, double *low,
+								double *high);
+extern void nw_avx2_code_cosines(const float *norm, int n, float least,
+								 double share, double slack, double *low,
+								 double *high);
 extern double nw_avx2_exp_sum(const double *score, int n, double factor,
 							  double shift);
 extern double nw_avx2_max(const double *value, int n);
@@ -118,6 +145,19 @@ extern double nw_avx512_coarse_copy(const float *x, int dim, double scale,
 								  double step, int16_t *copy);
 extern void nw_avx512_coarse_sqdist(const float *t, const int16_t *copy,
 								  int dim, int n, float *out);
+extern void nw_avx512_code_query(const double *q, const float *center, int dim,
+								 double scale, float *t);
+extern void nw_avx512_code_dot(const float *t, const int8_t *code, int dim,
+							   int n, float *out);
+extern void nw_avx512_code_ranges(const NwCodeLine *line, const float *dot,
+								  const float *scale, const float *more, int n,
+								  double *low, double *high);
+extern void nw_avx512_code_scores(const float *error, int n, bool square,
+								  double near, double far, double *low,
+								  double *high);
+extern void nw_avx512_code_cosines(const float *norm, int n, float least,
+								   double share, double slack, double *low,
+								   double *high);
 extern double nw_avx512_exp_sum(const double *score, int n, double factor,
 								double shift);
 extern double nw_avx512_max(const double *value, int n);

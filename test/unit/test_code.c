@@ -306,6 +306,248 @@ check_rows(int dim, double magnitude)
 	free_rows(&rows);
 }
 
+/* Compare products with codes with sums in more digits. */
+static void
+check_products(int dim, int n)
+{
+	float	   *t = check_alloc(sizeof(float) * dim);
+	int8_t	   *code = check_alloc((size_t) n * dim);
+	float	   *out = check_alloc(sizeof(float) * n);
+
+	for (int j = 0; j < dim; j++)
+		t[j] = (float) draw_normal();
+	for (int j = 0; j < n * dim; j++)
+		code[j] = (int8_t) (check_below(255) - 127);
+	nw_simd->code_dot(t, code, dim, n, out);
+	for (int i = 0; i < n; i++)
+	{
+		long double sum = 0;
+		long double size = 0;
+
+		for (int j = 0; j < dim; j++)
+		{
+			sum += (long double) t[j] * code[i * dim + j];
+			size += fabsl((long double) t[j] * code[i * dim + j]);
+		}
+		CHECK(fabsl(out[i] - sum) <= (dim / 16 + 6) * 0x1p-24L * size,
+			  "%s dim %d row %d of %d: %g, not %Lg", nw_simd->name, dim, i, n,
+			  out[i], sum);
+	}
+	free(t);
+	free(code);
+	free(out);
+}
+
+/*
+ * Check that bounds are no wider than codes make them: normal rows around a
+ * centre, and a query that is among them or far away.
+ */
+static void
+check_width(int dim, double offset, double away)
+{
+	Rows		rows;
+	double	   *space = check_alloc(sizeof(double) * dim);
+	float	   *t = check_alloc(sizeof(float) * dim);
+	double		lower[ROWS];
+	double		upper[ROWS];
+
+	alloc_rows(&rows, dim);
+	for (int j = 0; j < dim; j++)
+	{
+		rows.center[j] = (float) (offset * draw_normal());
+		rows.q[j] = (float) (rows.center[j] + draw_normal() * away);
+	}
+	for (int j = 0; j < ROWS * dim; j++)
+		rows.x[j] = (float) (rows.center[j % dim] + draw_normal());
+	encode_rows(&rows);
+
+	for (int k = 0; k < COUNT(kernels); k++)
+	{
+		NwKernel	kernel = kernels[k];
+		double		tau = pow(10, check_uniform(-3, 3));
+		NwQuery		query;
+		NwCodeQuery cq;
+
+		nw_query_init(&query, kernel, tau, rows.q, dim, space);
+		nw_code_query(&cq, &query, rows.center, t);
+		nw_code_bounds(&cq, rows.code, rows.scale, rows.error, rows.sqnorm,
+					   rows.norm, ROWS, lower, upper);
+		for (int i = 0; i < ROWS; i++)
+		{
+			double		width = (upper[i] - lower[i]) * tau;
+			double		most = 2 * rows.error[i];
+			double		low;
+			double		high;
+			double		radius;
+			double		sum;
+
+			if (kernel == NW_GAUSSIAN)
+				most *= sqrt(-lower[i] * tau) + sqrt(-upper[i] * tau);
+			else if (kernel == NW_DOT)
+				most *= sqrt(query.sqnorm);
+			else if (kernel == NW_COSINE)
+				most = most / rows.norm[i] + 1e-6;
+			else if (kernel == NW_HYPERSPHERE)
+			{
+				/* a cosine is (2 - distance^2) / 2 */
+				most = 2 * (most / rows.norm[i] + 1e-6);
+				width *= -(lower[i] + upper[i]) * tau;
+			}
+			CHECK(width <= 1.1 * most,
+				  "%s %s dim %d offset %g: width %g above %g",
+				  nw_simd->name, nw_kernel_name(kernel), dim, offset, width,
+				  most);
+
+			/* the ball of this row alone has a known width, too */
+			radius = nw_code_distance_up(rows.x + i * dim, rows.center, dim);
+			nw_ball_bounds(&query, rows.center, radius, rows.norm[i],
+						   rows.norm[i], &low, &high);
+			width = (high - low) * tau;
+			sum = -(low + high) * tau;
+			if (kernel == NW_EUCLIDEAN || kernel == NW_GAUSSIAN)
+				most = 2 * radius;
+			else if (kernel == NW_DOT)
+				most = 2 * radius * sqrt(query.sqnorm);
+			else
+				most = 2 * radius / rows.norm[i];
+			if (kernel == NW_GAUSSIAN)
+				most *= sqrt(-low * tau) + sqrt(-high * tau);
+			else if (kernel == NW_HYPERSPHERE)
+			{
+				most *= 2;
+				width *= sum;
+			}
+			CHECK(width <= 1.001 * most,
+				  "%s %s dim %d offset %g: ball's width %g above %g",
+				  nw_simd->name, nw_kernel_name(kernel), dim, offset, width,
+				  most);
+		}
+	}
+	free_rows(&rows);
+	free(space);
+	free(t);
+}
+
+/*
+ * Check the cosines of balls where the largest and the smallest are known: in
+ * two dimensions, the vectors of length 1 within radius of a centre.
+ */
+static void
+check_caps(void)
+{
+	for (int r = 0; r < 1000; r++)
+	{
+		double		angle = check_uniform(0, M_PI);
+		double		size = check_uniform(0.1, 2);
+		double		radius = check_uniform(fabs(1 - size), 1 + size);
+		float		center[2] = {(float) size, 0};
+		float		q[2] = {(float) cos(angle), (float) sin(angle)};
+		double		cap = acos((1 + size * size - radius * radius) /
+							   (2 * size));
+		double		highest = angle < cap ? 1 : cos(angle - cap);
+		double		lowest = angle + cap > M_PI ? -1 : cos(angle + cap);
+		double		space[2];
+		double		lower;
+		double		upper;
+		NwQuery		query;
+
+		nw_query_init(&query, NW_COSINE, 1, q, 2, space);
+		nw_ball_bounds(&query, center, radius, 1, 1, &lower, &upper);
+		CHECK(fabs(upper - highest) < 1e-3 && fabs(lower - lowest) < 1e-3,
+			  "angle %g centre %g radius %g: %g .. %g, not %g .. %g", angle,
+			  size, radius, lower, upper, lowest, highest);
+
+		/* of any length, where the ball leaves out 0 */
+		radius = check_uniform(0, size);
+		cap = asin(radius / size);
+		highest = angle < cap ? 1 : cos(angle - cap);
+		lowest = angle + cap > M_PI ? -1 : cos(angle + cap);
+		nw_ball_bounds(&query, center, radius, size - radius, size + radius,
+					   &lower, &upper);
+		CHECK(fabs(upper - highest) < 1e-3 && fabs(lower - lowest) < 1e-3,
+			  "angle %g centre %g radius %g: %g .. %g, not %g .. %g", angle,
+			  size, radius, lower, upper, lowest, highest);
+	}
+}
+
+/* Check what has no code, and what a code meets exactly. */
+static void
+check_edges(void)
+{
+	static const float largest[] = {FLT_MAX, -FLT_MAX, FLT_MAX};
+	static const float smallest[] = {0x1p-149f, 0, -0x1p-149f};
+	static const float zero[] = {0, 0, 0};
+	static const float whole[] = {127, -3, 64};
+	static const float *const vectors[] = {largest, smallest, zero, whole};
+
+	for (int c = 0; c < 4; c++)
+	{
+		for (int v = 0; v < 4; v++)
+		{
+			const float *x = vectors[v];
+			const float *center = vectors[c];
+			int8_t		code[3];
+			NwCodeInfo	info;
+
+			nw_code_encode(x, center, 3, code, &info);
+			CHECK(isinf(info.error) == (c == 0 || v == 0), "error %g",
+				  info.error);
+			CHECK(c != v || v == 0 || info.error == 0, "error %g", info.error);
+			CHECK(c != 2 || v != 3 || (code[0] == 127 && code[1] == -3 &&
+									   code[2] == 64 && info.scale == 1),
+				  "code %d %d %d, scale %g", code[0], code[1], code[2],
+				  info.scale);
+			for (int k = 0; k < COUNT(kernels); k++)
+			{
+				for (int j = 0; j < 4; j++)
+				{
+					double		space[3];
+					double		norm;
+					double		score;
+					double		lower;
+					double		upper;
+					double		most;
+					bool		known;
+					float		t[3];
+					NwQuery		query;
+					NwCodeQuery cq;
+
+					nw_query_init(&query, kernels[k], 0.5, vectors[j], 3,
+								  space);
+					nw_row_norms(kernels[k], x, 3, 1, &norm);
+					nw_query_measure(&query, x, &norm, 1, &score);
+					nw_query_score(&query, &score, 1, &score);
+					nw_code_query(&cq, &query, center, t);
+					nw_code_bounds(&cq, code, &info.scale, &info.error,
+								   &info.sqnorm, &info.norm, 1, &lower,
+								   &upper);
+					CHECK(lower <= score && score <= upper,
+						  "%s vector %d centre %d query %d: %g not in %g .. %g",
+						  nw_kernel_name(kernels[k]), v, c, j, score, lower,
+						  upper);
+
+					/* nothing is known, but that 0 has no direction */
+					most = kernels[k] == NW_DOT ? HUGE_VAL :
+						kernels[k] == NW_COSINE ? 2 : 0;
+					known = nw_kernel_needs_norms(kernels[k]) && j == 2;
+					CHECK(isfinite(info.error) || known ||
+						  (nw_kernel_needs_norms(kernels[k]) && v == 2) ||
+						  (upper == most && lower <= -2),
+						  "%s vector %d centre %d query %d: %g .. %g",
+						  nw_kernel_name(kernels[k]), v, c, j, lower, upper);
+
+					nw_ball_bounds(&query, center, HUGE_VAL, 0, HUGE_VAL,
+								   &lower, &upper);
+					CHECK(lower <= score && score <= upper &&
+						  (known || (upper == most && lower <= -2)),
+						  "%s vector %d centre %d query %d: ball %g .. %g",
+						  nw_kernel_name(kernels[k]), v, c, j, lower, upper);
+				}
+			}
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -317,8 +559,22 @@ main(void)
 		if (simd == NULL)
 			continue;
 		nw_simd = simd;
+		check_edges();
+		check_caps();
+		for (int n = 1; n < 70; n++)
+			check_products(1 + check_below(200), n);
+		check_products(16000, 5);
+		check_rows(16000, 1);
 		for (int d = 0; d < COUNT(dims); d++)
 		{
+			check_products(dims[d], 7);
+			if (dims[d] >= 64)
+			{
+				check_width(dims[d], 0, 1);
+				check_width(dims[d], 1, 1);
+				check_width(dims[d], 1, 30);
+				check_width(dims[d], 100, 1);
+			}
 			for (int m = 0; m < COUNT(magnitudes); m++)
 			{
 				for (int r = 0; r < (dims[d] > 200 ? 2 : 20); r++)
