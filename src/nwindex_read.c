@@ -192,38 +192,65 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* A page of vectors that stays locked while slots on it are read. */
-typedef struct VectorPage
+void
+nw_index_pin_vectors(NwIndexReader *reader, NwIndexPart *part,
+					 NwPageRows *rows)
 {
-	int			which;			/* -1 for none */
-	Buffer		buffer;
-} VectorPage;
+	int			pinned = 0;
 
-/* Go to one of the vector pages of a code page. */
-static const char *
-vector_page(NwIndexReader *reader, NwIndexPart *part, const NwPageRows *rows,
-			int which, VectorPage *at)
-{
-	if (at->which != which)
+	for (int i = 0; i < NW_VECTOR_PAGES; i++)
+		rows->pinned[i] = InvalidBuffer;
+	for (int i = 0; i < rows->n; i++)
 	{
-		if (at->which >= 0)
-			UnlockReleaseBuffer(at->buffer);
-		at->buffer = nw_page_read(part->index, rows->vectors[which],
-								  NW_PAGE_VECTORS, BUFFER_LOCK_SHARE);
-		at->which = which;
-		reader->work.pages++;
+		int			which;
+		int			offset;
+		int			last;
+
+		nw_vector_place(&part->layout, rows->nth, rows->slot[i], &which,
+						&offset);
+		last = which + (offset + part->layout.vector_size - 1) /
+			(int) NW_PAGE_ROOM;
+		for (which = Max(which, pinned); which <= last; which++)
+		{
+			rows->pinned[which] = ReadBuffer(part->index, rows->vectors[which]);
+			nw_page_prefetch(rows->pinned[which]);
+			reader->work.pages++;
+			pinned = which + 1;
+		}
 	}
-	return PageGetContents(BufferGetPage(at->buffer));
+}
+
+/*
+ * The contents of a vector page, which stays locked until another is asked
+ * for; -1 asks for none.
+ */
+static const char *
+vector_page(NwIndexPart *part, const NwPageRows *rows, int which, int *locked)
+{
+	if (*locked != which)
+	{
+		if (*locked >= 0)
+			LockBuffer(rows->pinned[*locked], BUFFER_LOCK_UNLOCK);
+		if (which >= 0)
+		{
+			LockBuffer(rows->pinned[which], BUFFER_LOCK_SHARE);
+			nw_page_check(part->index, rows->pinned[which], NW_PAGE_VECTORS);
+		}
+		*locked = which;
+	}
+	return which < 0 ? NULL :
+		PageGetContents(BufferGetPage(rows->pinned[which]));
 }
 
 void
 nw_index_read_vectors(NwIndexReader *reader, NwIndexPart *part,
-					  const NwPageRows *rows, float *x)
+					  NwPageRows *rows, float *x)
 {
 	const NwLayout *layout = &part->layout;
-	VectorPage	at = {.which = -1};
 	char	   *whole = NULL;
+	int			locked = -1;
 
+	(void) reader;
 	for (int i = 0; i < rows->n; i++, x += layout->dim)
 	{
 		int			which;
@@ -234,8 +261,8 @@ nw_index_read_vectors(NwIndexReader *reader, NwIndexPart *part,
 		nw_vector_place(layout, rows->nth, rows->slot[i], &which, &offset);
 		if (offset + left <= (int) NW_PAGE_ROOM)
 		{
-			nw_vector_decode(vector_page(reader, part, rows, which, &at) +
-							 offset, layout->type, layout->dim, x);
+			nw_vector_decode(vector_page(part, rows, which, &locked) + offset,
+							 layout->type, layout->dim, x);
 			continue;
 		}
 
@@ -252,8 +279,7 @@ nw_index_read_vectors(NwIndexReader *reader, NwIndexPart *part,
 		{
 			int			size = Min(left, (int) NW_PAGE_ROOM - offset);
 
-			memcpy(to, vector_page(reader, part, rows, which, &at) + offset,
-				   size);
+			memcpy(to, vector_page(part, rows, which, &locked) + offset, size);
 			to += size;
 			left -= size;
 			offset = 0;
@@ -262,24 +288,66 @@ nw_index_read_vectors(NwIndexReader *reader, NwIndexPart *part,
 		if (whole)
 			nw_vector_decode(whole, layout->type, layout->dim, x);
 	}
-	if (at.which >= 0)
-		UnlockReleaseBuffer(at.buffer);
+	(void) vector_page(part, rows, -1, &locked);
+	for (int i = 0; i < NW_VECTOR_PAGES; i++)
+	{
+		if (BufferIsValid(rows->pinned[i]))
+			ReleaseBuffer(rows->pinned[i]);
+	}
 	if (whole)
 		pfree(whole);
+}
+
+NwPageRows *
+nw_index_next_page(NwIndexPages *pages)
+{
+	NwPageRows *current = pages->ahead;
+
+	/* the page behind it is fetched while this one is worked on */
+	pages->ahead = NULL;
+	if (BlockNumberIsValid(pages->next))
+	{
+		NwPageRows *rows = &pages->rows[pages->turn];
+
+		pages->turn = 1 - pages->turn;
+		nw_index_read_page(pages->reader, pages->part, pages->next,
+						   pages->wanted, rows);
+		nw_index_pin_vectors(pages->reader, pages->part, rows);
+		pages->next = rows->next;
+		pages->ahead = rows;
+	}
+	if (current)
+		nw_index_read_vectors(pages->reader, pages->part, current, pages->x);
+	return current;
+}
+
+void
+nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
+					NwIndexPart *part, BlockNumber block, const bool *wanted,
+					float *x)
+{
+	pages->reader = reader;
+	pages->part = part;
+	pages->next = block;
+	pages->wanted = wanted;
+	pages->x = x;
+	pages->turn = 0;
+	pages->ahead = NULL;
+	(void) nw_index_next_page(pages);
 }
 
 /* Hand the rows of one list to a callback. */
 static void
 read_list(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
-		  NwPageRows *rows, float *x, NwRowCallback callback, void *arg)
+		  NwIndexPages *pages, float *x, NwRowCallback callback, void *arg)
 {
 	MemoryContext row_mcxt = AllocSetContextCreate(reader->mcxt, "nwhead row",
 												   ALLOCSET_DEFAULT_SIZES);
+	NwPageRows *rows;
 
-	while (BlockNumberIsValid(block))
+	nw_index_first_page(pages, reader, part, block, NULL, x);
+	while ((rows = nw_index_next_page(pages)) != NULL)
 	{
-		nw_index_read_page(reader, part, block, NULL, rows);
-		nw_index_read_vectors(reader, part, rows, x);
 		for (int i = 0; i < rows->n; i++)
 		{
 			NwRow		row = {
@@ -294,10 +362,9 @@ read_list(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 
 			callback(&row, arg);
 			MemoryContextSwitchTo(old);
-			MemoryContextReset(row_mcxt);
 		}
+		MemoryContextReset(row_mcxt);
 		pgstat_count_index_tuples(part->index, rows->n);
-		block = rows->next;
 	}
 	MemoryContextDelete(row_mcxt);
 }
@@ -305,7 +372,7 @@ read_list(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 void
 nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 {
-	NwPageRows *rows = palloc(sizeof(NwPageRows));
+	NwIndexPages *pages = palloc(sizeof(NwIndexPages));
 
 	for (int i = 0; i < reader->nparts; i++)
 	{
@@ -318,11 +385,11 @@ nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 			NwListData	data;
 
 			nw_list_read(part->index, &part->meta, list, &data);
-			read_list(reader, part, data.first_page, rows, x, callback, arg);
+			read_list(reader, part, data.first_page, pages, x, callback, arg);
 		}
 		pfree(x);
 	}
-	pfree(rows);
+	pfree(pages);
 }
 
 char *

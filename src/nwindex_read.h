@@ -66,6 +66,7 @@ typedef struct NwPageRows
 	BlockNumber next;			/* page of the list */
 	uint32		nth;
 	BlockNumber vectors[NW_VECTOR_PAGES];
+	Buffer		pinned[NW_VECTOR_PAGES];
 	int			n;
 	int16		slot[NW_MAX_SLOTS];
 	int32		class[NW_MAX_SLOTS];	/* the part's number */
@@ -108,9 +109,47 @@ extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part,
 							   BlockNumber block, const bool *wanted,
 							   NwPageRows *rows);
 
-/* Read the vectors [n][dim] of the rows of a page. */
+/*
+ * Pin the pages that hold the vectors of these rows, and have them fetched to
+ * the processor's cache meanwhile.
+ */
+extern void nw_index_pin_vectors(NwIndexReader *reader, NwIndexPart *part,
+								 NwPageRows *rows);
+
+/* Read the vectors [n][dim] of the rows of a page, and unpin their pages. */
 extern void nw_index_read_vectors(NwIndexReader *reader, NwIndexPart *part,
-								  const NwPageRows *rows, float *x);
+								  NwPageRows *rows, float *x);
+
+/* Have a pinned page fetched to the processor's cache. */
+static inline void
+nw_page_prefetch(Buffer buffer)
+{
+	const char *page = (const char *) BufferGetPage(buffer);
+
+	for (int i = 0; i < BLCKSZ; i += PG_CACHE_LINE_SIZE / 2)
+		__builtin_prefetch(page + i, 0, 2);
+}
+
+/* The pages of one list, one after the other. */
+typedef struct NwIndexPages
+{
+	NwIndexReader *reader;
+	NwIndexPart *part;
+	const bool *wanted;
+	BlockNumber next;
+	float	   *x;				/* [slots][dim] vectors of the page at hand */
+	NwPageRows *ahead;			/* the page behind it, or NULL */
+	int			turn;
+	NwPageRows	rows[2];
+} NwIndexPages;
+
+/* Go to the first code page of a list (it may be invalid: there is none). */
+extern void nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
+								NwIndexPart *part, BlockNumber block,
+								const bool *wanted, float *x);
+
+/* Read the next page, its vectors included; NULL at the end. */
+extern NwPageRows *nw_index_next_page(NwIndexPages *pages);
 
 /* Hand all rows to a callback, as nw_scan_run() does. */
 extern void nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback,

@@ -96,7 +96,7 @@ typedef struct Search
 	float	   *t;				/* [dim] */
 	float	   *center;			/* [dim] */
 	float	   *x;				/* [slots][dim] */
-	NwPageRows	rows;
+	NwIndexPages pages;
 	NwSearchWork *work;
 } Search;
 
@@ -212,24 +212,33 @@ typedef struct PageBounds
 	bool		visible[NW_MAX_SLOTS];
 	double		lower[NW_MAX_SLOTS];
 	double		upper[NW_MAX_SLOTS];
-	BlockNumber next;
 } PageBounds;
 
-/* Bound the rows of a code page. */
-static void
+/*
+ * Bound the rows of a code page, which is unpinned then.  Returns the next one
+ * of its list, pinned, or InvalidBuffer.
+ */
+static Buffer
 bound_page(Search *search, NwIndexPart *part, const NwCodeQuery *query,
-		   BlockNumber block, PageBounds *bounds)
+		   Buffer buffer, PageBounds *bounds)
 {
-	Buffer		buffer = nw_page_read(part->index, block, NW_PAGE_CODES,
-									  BUFFER_LOCK_SHARE);
 	Page		page = BufferGetPage(buffer);
-	int			used = NwPageGetCodes(page)->used;
+	Buffer		next = InvalidBuffer;
 	int			n = 0;
 	int			kept = 0;
+	int			used;
 	NwSlots		slots;
 
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	nw_page_check(part->index, buffer, NW_PAGE_CODES);
+	used = NwPageGetCodes(page)->used;
 	nw_page_slots(page, &part->layout, &slots);
-	bounds->next = NwPageGetTail(page)->next;
+	if (BlockNumberIsValid(NwPageGetTail(page)->next))
+	{
+		/* it is fetched while this one is worked on */
+		next = ReadBuffer(part->index, NwPageGetTail(page)->next);
+		nw_page_prefetch(next);
+	}
 	nw_code_bounds(query, slots.code, slots.scale, slots.error, slots.sqnorm,
 				   slots.norm, used, bounds->lower, bounds->upper);
 	for (int i = 0; i < used; i++)
@@ -268,6 +277,15 @@ bound_page(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 	}
 	bounds->n = kept;
 	CHECK_FOR_INTERRUPTS();
+	return next;
+}
+
+/* Pin the first code page of a list; InvalidBuffer where it has none. */
+static Buffer
+first_buffer(NwIndexPart *part, BlockNumber block)
+{
+	return BlockNumberIsValid(block) ? ReadBuffer(part->index, block) :
+		InvalidBuffer;
 }
 
 /* Bound the mass of a list by its codes. */
@@ -276,7 +294,7 @@ refine_by_code(Search *search, Unit *unit)
 {
 	NwIndexPart *part = &search->reader->part[unit->part];
 	Class	   *class = &search->class[unit->class];
-	BlockNumber block = unit->first_page;
+	Buffer		buffer;
 	LogSum		lower = {0, 0};
 	LogSum		upper = {0, 0};
 	NwCodeQuery query;
@@ -284,12 +302,12 @@ refine_by_code(Search *search, Unit *unit)
 
 	nw_center_read(part->index, &part->meta, unit->list, search->center);
 	nw_code_query(&query, search->query, search->center, search->t);
-	while (BlockNumberIsValid(block))
+	buffer = first_buffer(part, unit->first_page);
+	while (BufferIsValid(buffer))
 	{
-		bound_page(search, part, &query, block, &bounds);
+		buffer = bound_page(search, part, &query, buffer, &bounds);
 		add_log(&upper, log_sum(bounds.upper, bounds.n));
 		add_log(&lower, log_sum(bounds.lower, bounds.n));
-		block = bounds.next;
 	}
 	unit->state = UNIT_CODE;
 	unit->lower = log_of(&lower);
@@ -310,16 +328,16 @@ bound_common(Search *search)
 		NwIndexPart *part = &search->reader->part[i];
 		NwListData	data;
 		NwCodeQuery query;
-		BlockNumber block;
+		Buffer		buffer;
 
 		nw_list_read(part->index, &part->meta, NW_COMMON_LIST, &data);
 		nw_center_read(part->index, &part->meta, NW_COMMON_LIST,
 					   search->center);
 		nw_code_query(&query, search->query, search->center, search->t);
-		block = data.first_page;
-		while (BlockNumberIsValid(block))
+		buffer = first_buffer(part, data.first_page);
+		while (BufferIsValid(buffer))
 		{
-			bound_page(search, part, &query, block, &bounds);
+			buffer = bound_page(search, part, &query, buffer, &bounds);
 			for (int j = 0; j < bounds.n; j++)
 			{
 				Class	   *class = &search->class[bounds.class[j]];
@@ -327,7 +345,6 @@ bound_common(Search *search)
 				add_log(&class->common_upper, bounds.upper[j]);
 				add_log(&class->common_lower, bounds.lower[j]);
 			}
-			block = bounds.next;
 		}
 	}
 }
@@ -339,9 +356,11 @@ static void
 add_exact(Search *search, int number, BlockNumber block)
 {
 	NwIndexPart *part = &search->reader->part[number];
-	NwPageRows *rows = &search->rows;
+	NwPageRows *rows;
 
-	while (BlockNumberIsValid(block))
+	nw_index_first_page(&search->pages, search->reader, part, block,
+						search->wanted, search->x);
+	while ((rows = nw_index_next_page(&search->pages)) != NULL)
 	{
 		double		score[NW_MAX_SLOTS];
 		double		bin[NW_MAX_SLOTS];
@@ -349,8 +368,6 @@ add_exact(Search *search, int number, BlockNumber block)
 		uint64_t	lo[NW_MAX_SLOTS];
 		double		norm[NW_MAX_SLOTS];
 
-		nw_index_read_page(search->reader, part, block, search->wanted, rows);
-		nw_index_read_vectors(search->reader, part, rows, search->x);
 		if (nw_kernel_needs_norms(search->query->kernel))
 			nw_inverse_norms(search->x, search->query->dim, rows->n, norm);
 		nw_query_measure(search->query, search->x,
@@ -362,7 +379,6 @@ add_exact(Search *search, int number, BlockNumber block)
 			nw_mass_add_split(&search->class[part->class[rows->class[i]]].mass,
 							  bin[i], hi[i], lo[i]);
 		search->work->exact += rows->n;
-		block = rows->next;
 	}
 }
 
@@ -666,10 +682,12 @@ classes_have_rows(Search *search, const NwFilter *filter)
 			block = data.first_page;
 			while (BlockNumberIsValid(block) && !found)
 			{
+				NwPageRows *rows = &search->pages.rows[0];
+
 				nw_index_read_page(search->reader, part, block, search->wanted,
-								   &search->rows);
-				found = search->rows.n > 0;
-				block = search->rows.next;
+								   rows);
+				found = rows->n > 0;
+				block = rows->next;
 			}
 		}
 		if (!found)
