@@ -353,7 +353,7 @@ begin_list(Insertion *insertion)
 		GenericXLogFinish(state);
 		UnlockReleaseBuffer(first);
 	}
-	insertion->data = *list;
+	insertion->data = NwPageGetLists(BufferGetPage(buffer))[place];
 	UnlockReleaseBuffer(buffer);
 }
 
