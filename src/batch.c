@@ -175,7 +175,8 @@ nw_batch_open(NwBatch *batch)
 	if (support)
 	{
 		nw_support_check_rows(support, source);
-		nw_support_sort(support, batch->canonical);
+		/* what is added up from measures depends on the order of rows */
+		nw_support_sort(support, batch->measures);
 		nw_batch_open_support(batch, support);
 		return;
 	}

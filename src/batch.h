@@ -33,7 +33,6 @@ typedef struct NwBatch
 	int			top;			/* how many heaviest supports to name */
 	bool		by_truth;		/* as many of the truth's class and of others */
 	bool		measures;		/* keep every measure of a query */
-	bool		canonical;		/* leave nothing of the order of rows */
 	double		tau;			/* 0 for the set's own */
 	NwAnswerCallback callback;
 	void	   *arg;
