@@ -65,8 +65,8 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 					  call.query.x, call.query.dim,
 					  palloc(call.query.dim * sizeof(double)));
 		nw_index_begin(reader, labels);
-		nw_index_check_dim(reader, source, call.query.dim);
-		class = nw_index_search(reader, &query, &call.filter, &work);
+		if (nw_index_has_dim(reader, call.query.dim))
+			class = nw_index_search(reader, &query, &call.filter, &work);
 		nw_index_end(reader);
 		if (class >= 0)
 			values[0] = nw_bytes_datum(labels->text[class]);

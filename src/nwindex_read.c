@@ -88,18 +88,15 @@ nw_index_begin(NwIndexReader *reader, NwLabels *labels)
 	MemoryContextSwitchTo(old);
 }
 
-void
-nw_index_check_dim(const NwIndexReader *reader, const NwSource *source, int dim)
+bool
+nw_index_has_dim(const NwIndexReader *reader, int dim)
 {
 	for (int i = 0; i < reader->nparts; i++)
 	{
 		if (reader->part[i].layout.dim != dim)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_EXCEPTION),
-					 errmsg("query has %d dimensions, but set \"%s\" has %d",
-							dim, source->set->name,
-							reader->part[i].layout.dim)));
+			return false;
 	}
+	return true;
 }
 
 void

@@ -84,9 +84,11 @@ extern NwIndexReader *nw_index_find(const NwSource *source, bool ids);
 /* Begin reading; labels, where given, number the classes. */
 extern void nw_index_begin(NwIndexReader *reader, NwLabels *labels);
 
-/* Complain about a query of other dimensions than the index has. */
-extern void nw_index_check_dim(const NwIndexReader *reader,
-							   const NwSource *source, int dim);
+/*
+ * Say whether a query has the dimensions of all indexes.  Whether another one
+ * is an error depends on the rows there are: that is for an exact pass to say.
+ */
+extern bool nw_index_has_dim(const NwIndexReader *reader, int dim);
 
 /* End reading, and close what was found. */
 extern void nw_index_end(NwIndexReader *reader);

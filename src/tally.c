@@ -438,9 +438,9 @@ predict_by_index(Sweep *sweep, const NwSource *source, const NwCacheKey *key)
 	if (scan == NULL)
 		return false;
 	nw_index_begin(scan->index, tally->labels);
-	nw_index_check_dim(scan->index, source, sweep->call->query.dim);
-	class = nw_index_search(scan->index, &tally->query, &sweep->call->filter,
-							&work);
+	class = !nw_index_has_dim(scan->index, sweep->call->query.dim) ? -1 :
+		nw_index_search(scan->index, &tally->query, &sweep->call->filter,
+						&work);
 	nw_index_end(scan->index);
 	if (class < 0)
 		return false;
