@@ -125,7 +125,7 @@ nw_avx2_code_query(const double *q, const float *center, int dim,
 		v = _mm256_mul_pd(v, _mm256_set1_pd(scale));
 		_mm_storeu_ps(t + j, _mm256_cvtpd_ps(v));
 	}
-	nw_scalar_code_query(q + j, center ? center + j : NULL, dim - j, scale,
+	nw_simd_scalar.code_query(q + j, center ? center + j : NULL, dim - j, scale,
 						 t + j);
 }
 
@@ -161,53 +161,65 @@ nw_avx2_code_dot(const float *t, const int8_t *code, int dim, int n,
 {
 	int			whole = dim - dim % NW_LANES;
 	float		last[NW_LANES] = {0};
+	int8_t		padded[4][NW_LANES] = {{0}};
 
 	/*
-	 * The last dimensions are read with those before them, sixteen in all,
-	 * which count nothing here.
+	 * The last dimensions of a row are read together with some before them,
+	 * sixteen in all, which count nothing there; of a shorter row, with zeros
+	 * behind them.
 	 */
 	for (int j = whole; j < dim; j++)
 		last[dim < NW_LANES ? j : j - dim + NW_LANES] = t[j];
 
+	/* four rows side by side, at the end some of them twice */
 	for (int i = 0; i < n; i += 4)
 	{
 		int			rows = n - i < 4 ? n - i : 4;
-		const int8_t *row[4];
-		int8_t		short_row[4][NW_LANES] = {{0}};
-		__m256		a[4];
-		__m256		b[4];
+		const int8_t *c0 = code + (int64_t) i * dim;
+		const int8_t *c1 = rows > 1 ? c0 + dim : c0;
+		const int8_t *c2 = rows > 2 ? c1 + dim : c0;
+		const int8_t *c3 = rows > 3 ? c2 + dim : c0;
+		__m256		a0 = _mm256_setzero_ps();
+		__m256		b0 = a0;
+		__m256		a1 = a0;
+		__m256		b1 = a0;
+		__m256		a2 = a0;
+		__m256		b2 = a0;
+		__m256		a3 = a0;
+		__m256		b3 = a0;
 		__m128		sum;
 
-		for (int r = 0; r < 4; r++)
-		{
-			row[r] = code + (int64_t) (r < rows ? i + r : i) * dim;
-			a[r] = b[r] = _mm256_setzero_ps();
-		}
 		for (int j = 0; j < whole; j += NW_LANES)
 		{
 			__m256		t0 = _mm256_loadu_ps(t + j);
 			__m256		t1 = _mm256_loadu_ps(t + j + 8);
 
-			for (int r = 0; r < 4; r++)
-				step16(&a[r], &b[r], t0, t1, row[r] + j);
+			step16(&a0, &b0, t0, t1, c0 + j);
+			step16(&a1, &b1, t0, t1, c1 + j);
+			step16(&a2, &b2, t0, t1, c2 + j);
+			step16(&a3, &b3, t0, t1, c3 + j);
 		}
 		if (whole < dim)
 		{
 			__m256		t0 = _mm256_loadu_ps(last);
 			__m256		t1 = _mm256_loadu_ps(last + 8);
+			int			before = dim - NW_LANES;
 
-			for (int r = 0; r < 4; r++)
+			if (before < 0)
 			{
-				const int8_t *end = row[r] + dim - NW_LANES;
-
-				if (dim < NW_LANES)
-					end = memcpy(short_row[r], row[r], dim);
-				step16(&a[r], &b[r], t0, t1, end);
+				c0 = memcpy(padded[0], c0, dim);
+				c1 = memcpy(padded[1], c1, dim);
+				c2 = memcpy(padded[2], c2, dim);
+				c3 = memcpy(padded[3], c3, dim);
+				before = 0;
 			}
+			step16(&a0, &b0, t0, t1, c0 + before);
+			step16(&a1, &b1, t0, t1, c1 + before);
+			step16(&a2, &b2, t0, t1, c2 + before);
+			step16(&a3, &b3, t0, t1, c3 + before);
 		}
-		for (int r = 0; r < 4; r++)
-			a[r] = _mm256_add_ps(a[r], b[r]);
-		sum = fold4(a[0], a[1], a[2], a[3]);
+		sum = fold4(_mm256_add_ps(a0, b0), _mm256_add_ps(a1, b1),
+					_mm256_add_ps(a2, b2), _mm256_add_ps(a3, b3));
 		if (rows == 4)
 			_mm_storeu_ps(out + i, sum);
 		else
@@ -255,7 +267,7 @@ nw_avx2_code_ranges(const NwCodeLine *line, const float *dot,
 						 _mm256_min_pd(_mm256_add_pd(middle, slack),
 									   _mm256_set1_pd(HUGE_VAL)));
 	}
-	nw_scalar_code_ranges(line, dot + i, scale + i, more + i, n - i, low + i,
+	nw_simd_scalar.code_ranges(line, dot + i, scale + i, more + i, n - i, low + i,
 						  high + i);
 }
 
@@ -280,7 +292,7 @@ nw_avx2_code_scores(const float *error, int n, bool square, double near,
 		_mm256_storeu_pd(low + i, _mm256_mul_pd(most, _mm256_set1_pd(far)));
 		_mm256_storeu_pd(high + i, _mm256_mul_pd(least, _mm256_set1_pd(near)));
 	}
-	nw_scalar_code_scores(error + i, n - i, square, near, far, low + i,
+	nw_simd_scalar.code_scores(error + i, n - i, square, near, far, low + i,
 						  high + i);
 }
 
@@ -315,7 +327,7 @@ nw_avx2_code_cosines(const float *norm, int n, float least, double share,
 		_mm256_storeu_pd(low + i, _mm256_max_pd(a, _mm256_set1_pd(-1)));
 		_mm256_storeu_pd(high + i, _mm256_min_pd(b, one));
 	}
-	nw_scalar_code_cosines(norm + i, n - i, least, share, slack, low + i,
+	nw_simd_scalar.code_cosines(norm + i, n - i, least, share, slack, low + i,
 						   high + i);
 }
 
