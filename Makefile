@@ -74,11 +74,13 @@ test:
 
 # Room for the data of demo and benchmarks; see tools/cluster.
 define big_cluster
-shared_buffers = 1GB
+shared_buffers = $(BUFFERS)
 maintenance_work_mem = 256MB
 max_wal_size = 4GB
 endef
 demo demo-train bench: export CLUSTER_CONF ?= $(big_cluster)
+demo demo-train: BUFFERS = 1GB
+bench: BUFFERS = 3GB
 
 demo:
 	@tools/setup demo

@@ -39,11 +39,12 @@ quotient() {
 	awk -v a="$1" -v b="$2" 'BEGIN { printf "%.6g", a / b }'
 }
 
-# Create a table of random labelled vectors and fill it.
+# Create a table of random labelled vectors and fill it; see rows.c.
 load_table() {
-	local name=$1 n=$2 classes=$3 seed=$4
+	local name=$1 n=$2 classes=$3 seed=$4 spread=${5:-3} kind=${6:-centres}
+	quiet -c "DROP TABLE IF EXISTS $name"
 	quiet -c "CREATE TABLE $name (id int PRIMARY KEY, label text, embedding vector($dim))"
-	"$work/rows" "$n" "$dim" "$classes" 3 "$seed" >"$work/$name.bin"
+	"$work/rows" "$n" "$dim" "$classes" "$spread" "$seed" "$kind" >"$work/$name.bin"
 	quiet -c "\\copy $name FROM '$work/$name.bin' (FORMAT binary)"
 	quiet -c "VACUUM (FREEZE, ANALYZE) $name"
 }

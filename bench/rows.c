@@ -2,11 +2,18 @@
  * rows.c
  *		Write labelled random vectors in PostgreSQL's binary COPY format.
  *
- * usage: rows N DIM CLASSES SPREAD SEED
+ * usage: rows N DIM CLASSES SPREAD SEED [KIND]
  *
- * Each class has a centre of standard normal coordinates; a row is its class's
- * centre plus SPREAD times standard normal noise.  Columns: id int4, label
- * text, embedding vector.
+ * Each class has a centre of standard normal coordinates.  A row is some place
+ * plus SPREAD times standard normal noise; the place is, by KIND:
+ *
+ *	centres	(default) the centre of its class
+ *	between	on the way from that centre to the centre of a class it resembles,
+ *			of which each has four: mostly near its own, one row in ten nearer
+ *			the other, as a trained network leaves what it has not learned
+ *	origin	the origin for all: labels mean nothing
+ *
+ * Columns: id int4, label text, embedding vector.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -61,6 +68,15 @@ put32(int32_t value)
 	fwrite(&net, 4, 1, stdout);
 }
 
+/* Draw how far a row is from its class: mostly little, past half one in ten. */
+static float
+stray(void)
+{
+	float		u = (float) (draw() >> 40) / (1 << 24);
+
+	return 0.7f * u * u * u;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -69,10 +85,14 @@ main(int argc, char **argv)
 				classes;
 	float		spread;
 	float	   *centre;
+	const char *kind = argc > 6 ? argv[6] : "centres";
+	int			between = strcmp(kind, "between") == 0;
+	int			origin = strcmp(kind, "origin") == 0;
 
-	if (argc != 6)
+	if (argc < 6 || argc > 7 ||
+		(!between && !origin && strcmp(kind, "centres") != 0))
 	{
-		fprintf(stderr, "usage: rows N DIM CLASSES SPREAD SEED\n");
+		fprintf(stderr, "usage: rows N DIM CLASSES SPREAD SEED [centres|between|origin]\n");
 		return 2;
 	}
 	n = atoi(argv[1]);
@@ -86,7 +106,7 @@ main(int argc, char **argv)
 	if (centre == NULL)
 		return 1;
 	for (int i = 0; i < classes * dim; i++)
-		centre[i] = normal();
+		centre[i] = origin ? 0 : normal();
 	state = strtoull(argv[5], NULL, 10) * 0x632be59bd9b4e019u;
 
 	fwrite("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19, 1, stdout);
@@ -95,6 +115,17 @@ main(int argc, char **argv)
 		int			class = (int) (draw() % (uint64_t) classes);
 		char		label[16];
 		int			len = snprintf(label, sizeof(label), "class%02d", class);
+		int			other = class;
+		float		way = 0;
+
+		if (between)
+		{
+			/* one or two before or after: so each resembles those like it */
+			static const int step[] = {1, 2, -1, -2};
+
+			other = (class + classes + step[draw() % 4]) % classes;
+			way = stray();
+		}
 
 		put16(3);
 		put32(4);
@@ -106,7 +137,9 @@ main(int argc, char **argv)
 		put16(0);
 		for (int j = 0; j < dim; j++)
 		{
-			float		x = centre[class * dim + j] + spread * normal();
+			float		from = centre[class * dim + j];
+			float		to = centre[other * dim + j];
+			float		x = from + way * (to - from) + spread * normal();
 			int32_t		bits;
 
 			memcpy(&bits, &x, 4);
