@@ -189,9 +189,12 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 	CHECK_FOR_INTERRUPTS();
 }
 
-void
-nw_index_pin_vectors(NwIndexReader *reader, NwIndexPart *part,
-					 NwPageRows *rows)
+/*
+ * Pin the pages that hold the vectors of these rows, and have them fetched to
+ * the processor's cache.
+ */
+static void
+pin_vectors(NwIndexReader *reader, NwIndexPart *part, NwPageRows *rows)
 {
 	int			pinned = 0;
 
@@ -239,60 +242,118 @@ vector_page(NwIndexPart *part, const NwPageRows *rows, int which, int *locked)
 		PageGetContents(BufferGetPage(rows->pinned[which]));
 }
 
-void
-nw_index_read_vectors(NwIndexReader *reader, NwIndexPart *part,
-					  NwPageRows *rows, float *x)
+/* Unpin the vector pages of a code page. */
+static void
+unpin_vectors(NwPageRows *rows)
 {
-	const NwLayout *layout = &part->layout;
-	char	   *whole = NULL;
-	int			locked = -1;
-
-	(void) reader;
-	for (int i = 0; i < rows->n; i++, x += layout->dim)
-	{
-		int			which;
-		int			offset;
-		int			left = layout->vector_size;
-		char	   *to;
-
-		nw_vector_place(layout, rows->nth, rows->slot[i], &which, &offset);
-		if (offset + left <= (int) NW_PAGE_ROOM)
-		{
-			nw_vector_decode(vector_page(part, rows, which, &locked) + offset,
-							 layout->type, layout->dim, x);
-			continue;
-		}
-
-		/* across pages: put together first */
-		if (layout->type == NW_VECTOR)
-			to = (char *) x;
-		else
-		{
-			if (whole == NULL)
-				whole = palloc(layout->vector_size);
-			to = whole;
-		}
-		while (left > 0)
-		{
-			int			size = Min(left, (int) NW_PAGE_ROOM - offset);
-
-			memcpy(to, vector_page(part, rows, which, &locked) + offset, size);
-			to += size;
-			left -= size;
-			offset = 0;
-			which++;
-		}
-		if (whole)
-			nw_vector_decode(whole, layout->type, layout->dim, x);
-	}
-	(void) vector_page(part, rows, -1, &locked);
 	for (int i = 0; i < NW_VECTOR_PAGES; i++)
 	{
 		if (BufferIsValid(rows->pinned[i]))
 			ReleaseBuffer(rows->pinned[i]);
 	}
-	if (whole)
-		pfree(whole);
+}
+
+/* Copy a stored vector that may lie across pages. */
+static void
+copy_vector(NwIndexPart *part, const NwPageRows *rows, int which, int offset,
+			int *locked, char *to)
+{
+	int			left = part->layout.vector_size;
+
+	while (left > 0)
+	{
+		int			size = Min(left, (int) NW_PAGE_ROOM - offset);
+
+		memcpy(to, vector_page(part, rows, which, locked) + offset, size);
+		to += size;
+		left -= size;
+		offset = 0;
+		which++;
+	}
+}
+
+void
+nw_index_read_vectors(NwIndexPages *pages, NwPageRows *rows, float *x)
+{
+	NwIndexPart *part = pages->part;
+	const NwLayout *layout = &part->layout;
+	int			locked = -1;
+
+	for (int i = 0; i < rows->n; i++, x += layout->dim)
+	{
+		int			which;
+		int			offset;
+
+		nw_vector_place(layout, rows->nth, rows->slot[i], &which, &offset);
+		if (layout->type == NW_VECTOR)
+			copy_vector(part, rows, which, offset, &locked, (char *) x);
+		else if (offset + layout->vector_size <= (int) NW_PAGE_ROOM)
+			nw_vector_decode(vector_page(part, rows, which, &locked) + offset,
+							 layout->type, layout->dim, x);
+		else
+		{
+			copy_vector(part, rows, which, offset, &locked, pages->whole);
+			nw_vector_decode(pages->whole, layout->type, layout->dim, x);
+		}
+	}
+	(void) vector_page(part, rows, -1, &locked);
+	unpin_vectors(rows);
+}
+
+/* Measure rows that lie one after the other. */
+static void
+measure_run(const NwQuery *query, const float *x, int n, double *measure)
+{
+	double		norm[NW_MAX_SLOTS];
+
+	if (nw_kernel_needs_norms(query->kernel))
+		nw_inverse_norms(x, query->dim, n, norm);
+	nw_query_measure(query, x, nw_kernel_needs_norms(query->kernel) ? norm :
+					 NULL, n, measure);
+}
+
+void
+nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows,
+					  const NwQuery *query, double *measure)
+{
+	NwIndexPart *part = pages->part;
+	const NwLayout *layout = &part->layout;
+	int			locked = -1;
+
+	if (layout->type != NW_VECTOR)
+	{
+		nw_index_read_vectors(pages, rows, pages->x);
+		measure_run(query, pages->x, rows->n, measure);
+		return;
+	}
+	for (int i = 0; i < rows->n;)
+	{
+		int			which;
+		int			offset;
+		int			n = 1;
+		int			most;
+
+		nw_vector_place(layout, rows->nth, rows->slot[i], &which, &offset);
+		most = ((int) NW_PAGE_ROOM - offset) / layout->vector_size;
+		if (most == 0)
+		{
+			copy_vector(part, rows, which, offset, &locked, (char *) pages->x);
+			measure_run(query, pages->x, 1, &measure[i]);
+		}
+		else
+		{
+			/* where they are, as far as they are next to each other */
+			while (n < most && i + n < rows->n &&
+				   rows->slot[i + n] == rows->slot[i] + n)
+				n++;
+			measure_run(query, (const float *)
+						(vector_page(part, rows, which, &locked) + offset), n,
+						&measure[i]);
+		}
+		i += n;
+	}
+	(void) vector_page(part, rows, -1, &locked);
+	unpin_vectors(rows);
 }
 
 NwPageRows *
@@ -309,83 +370,76 @@ nw_index_next_page(NwIndexPages *pages)
 		pages->turn = 1 - pages->turn;
 		nw_index_read_page(pages->reader, pages->part, pages->next,
 						   pages->wanted, rows);
-		nw_index_pin_vectors(pages->reader, pages->part, rows);
+		pin_vectors(pages->reader, pages->part, rows);
 		pages->next = rows->next;
 		pages->ahead = rows;
 	}
-	if (current)
-		nw_index_read_vectors(pages->reader, pages->part, current, pages->x);
 	return current;
 }
 
 void
 nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
-					NwIndexPart *part, BlockNumber block, const bool *wanted,
-					float *x)
+					NwIndexPart *part, BlockNumber block, const bool *wanted)
 {
+	if (pages->part != part)
+	{
+		pages->part = part;
+		pages->x = palloc((Size) part->layout.slots * part->layout.dim *
+						  sizeof(float));
+		pages->whole = palloc(part->layout.vector_size);
+	}
 	pages->reader = reader;
-	pages->part = part;
 	pages->next = block;
 	pages->wanted = wanted;
-	pages->x = x;
 	pages->turn = 0;
 	pages->ahead = NULL;
 	(void) nw_index_next_page(pages);
 }
 
-/* Hand the rows of one list to a callback. */
-static void
-read_list(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
-		  NwIndexPages *pages, float *x, NwRowCallback callback, void *arg)
-{
-	MemoryContext row_mcxt = AllocSetContextCreate(reader->mcxt, "nwhead row",
-												   ALLOCSET_DEFAULT_SIZES);
-	NwPageRows *rows;
-
-	nw_index_first_page(pages, reader, part, block, NULL, x);
-	while ((rows = nw_index_next_page(pages)) != NULL)
-	{
-		for (int i = 0; i < rows->n; i++)
-		{
-			NwRow		row = {
-				.vector = {x + (Size) i * part->layout.dim, part->layout.dim},
-				.label = part->label[rows->class[i]],
-				.id_isnull = true,
-				.weight = 1,
-				.tid = &rows->tid[i],
-				.part = part - reader->part
-			};
-			MemoryContext old = MemoryContextSwitchTo(row_mcxt);
-
-			callback(&row, arg);
-			MemoryContextSwitchTo(old);
-		}
-		MemoryContextReset(row_mcxt);
-		pgstat_count_index_tuples(part->index, rows->n);
-	}
-	MemoryContextDelete(row_mcxt);
-}
-
 void
 nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 {
-	NwIndexPages *pages = palloc(sizeof(NwIndexPages));
+	NwIndexPages *pages = palloc0(sizeof(NwIndexPages));
+	MemoryContext row_mcxt = AllocSetContextCreate(reader->mcxt, "nwhead row",
+												   ALLOCSET_DEFAULT_SIZES);
 
 	for (int i = 0; i < reader->nparts; i++)
 	{
 		NwIndexPart *part = &reader->part[i];
-		float	   *x = palloc((Size) part->layout.slots * part->layout.dim *
-							   sizeof(float));
 
 		for (uint32 list = 0; list < part->meta.nlists; list++)
 		{
 			NwListData	data;
+			NwPageRows *rows;
 
 			nw_list_read(part->index, &part->meta, list, &data);
-			read_list(reader, part, data.first_page, pages, x, callback, arg);
+			nw_index_first_page(pages, reader, part, data.first_page, NULL);
+			while ((rows = nw_index_next_page(pages)) != NULL)
+			{
+				MemoryContext old = MemoryContextSwitchTo(row_mcxt);
+
+				nw_index_read_vectors(pages, rows, pages->x);
+				for (int k = 0; k < rows->n; k++)
+				{
+					NwRow		row = {
+						.vector = {pages->x + (Size) k * part->layout.dim,
+						part->layout.dim},
+						.label = part->label[rows->class[k]],
+						.id_isnull = true,
+						.weight = 1,
+						.tid = &rows->tid[k],
+						.part = i
+					};
+
+					callback(&row, arg);
+				}
+				MemoryContextSwitchTo(old);
+				MemoryContextReset(row_mcxt);
+				pgstat_count_index_tuples(part->index, rows->n);
+			}
 		}
-		pfree(x);
 	}
+	MemoryContextDelete(row_mcxt);
 	pfree(pages);
 }
 

@@ -10,6 +10,7 @@
 #include "access/tableam.h"
 #include "utils/snapshot.h"
 
+#include "kernel.h"
 #include "labels.h"
 #include "nwindex.h"
 #include "source.h"
@@ -111,17 +112,6 @@ extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part,
 							   BlockNumber block, const bool *wanted,
 							   NwPageRows *rows);
 
-/*
- * Pin the pages that hold the vectors of these rows, and have them fetched to
- * the processor's cache meanwhile.
- */
-extern void nw_index_pin_vectors(NwIndexReader *reader, NwIndexPart *part,
-								 NwPageRows *rows);
-
-/* Read the vectors [n][dim] of the rows of a page, and unpin their pages. */
-extern void nw_index_read_vectors(NwIndexReader *reader, NwIndexPart *part,
-								  NwPageRows *rows, float *x);
-
 /* Have a pinned page fetched to the processor's cache. */
 static inline void
 nw_page_prefetch(Buffer buffer)
@@ -132,26 +122,38 @@ nw_page_prefetch(Buffer buffer)
 		__builtin_prefetch(page + i, 0, 2);
 }
 
-/* The pages of one list, one after the other. */
+/* The pages of one list, one after the other; zeroed before the first use. */
 typedef struct NwIndexPages
 {
 	NwIndexReader *reader;
 	NwIndexPart *part;
 	const bool *wanted;
 	BlockNumber next;
-	float	   *x;				/* [slots][dim] vectors of the page at hand */
-	NwPageRows *ahead;			/* the page behind it, or NULL */
+	NwPageRows *ahead;			/* the page behind the one at hand, or NULL */
 	int			turn;
+	float	   *x;				/* [slots][dim] room for vectors, */
+	char	   *whole;			/* and for one as stored */
 	NwPageRows	rows[2];
 } NwIndexPages;
 
 /* Go to the first code page of a list (it may be invalid: there is none). */
 extern void nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
 								NwIndexPart *part, BlockNumber block,
-								const bool *wanted, float *x);
+								const bool *wanted);
 
-/* Read the next page, its vectors included; NULL at the end. */
+/*
+ * Go to the next page; NULL at the end.  Its vectors have to be read, or
+ * measured, before the next call.
+ */
 extern NwPageRows *nw_index_next_page(NwIndexPages *pages);
+
+/* Read the vectors x [n][dim] of the rows of a page. */
+extern void nw_index_read_vectors(NwIndexPages *pages, NwPageRows *rows,
+								  float *x);
+
+/* Measure a query against the rows of a page. */
+extern void nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows,
+								  const NwQuery *query, double *measure);
 
 /* Hand all rows to a callback, as nw_scan_run() does. */
 extern void nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback,

@@ -33,11 +33,21 @@
  */
 #define HEAVY			12.0
 
-/* Lists within exp(-window) of the heaviest are refined together. */
-#define FIRST_WINDOW	1.0
+/* Share of all slots that is coded in the first round, and in later ones. */
+#define FIRST_SHARE		0.01
+#define LATER_SHARE		0.04
 
-/* Share of all slots after which codes must have shown what they are worth. */
-#define TRIAL_SHARE		0.02
+/* Lists that weigh less than exp(-LIGHT) of the leader are left as they are. */
+#define LIGHT			16.0
+
+/*
+ * Whether codes are vague is judged while the contenders have more than this
+ * share of all slots: with fewer, exact vectors are cheap anyway.
+ */
+#define MANY			0.5
+
+/* So many times wider than the lead: codes have no chance. */
+#define VAGUE			3.0
 
 /* A sum of exponentials: sum * exp(top). */
 typedef struct LogSum
@@ -87,15 +97,17 @@ typedef struct Search
 	const NwQuery *query;
 	int			nclasses;
 	bool	   *admitted;		/* [nclasses] */
-	bool	   *wanted;			/* [nclasses] still contending */
+	bool	   *wanted;			/* [nclasses] still contending, */
+	int64		wanted_slots;	/* with so many slots in lists of their own */
 	Class	   *class;			/* [nclasses] */
 	int			nunits;
-	Unit	   *unit;
+	Unit	   *unit;			/* [nunits] heaviest first */
+	int64		slots;			/* of all units */
 	int64		common_slots;
+	double		lead;			/* lower bound of the class that leads */
 	double		heaviest;		/* upper bound of a row's score so far */
 	float	   *t;				/* [dim] */
 	float	   *center;			/* [dim] */
-	float	   *x;				/* [slots][dim] */
 	NwIndexPages pages;
 	NwSearchWork *work;
 } Search;
@@ -196,6 +208,7 @@ take_lists(Search *search, int number)
 		nw_center_read(part->index, &part->meta, list, search->center);
 		bound_list(search, unit, &data);
 		search->class[class].slots += data.bound;
+		search->slots += data.bound;
 		if (list % 256 == 0)
 			CHECK_FOR_INTERRUPTS();
 	}
@@ -359,20 +372,15 @@ add_exact(Search *search, int number, BlockNumber block)
 	NwPageRows *rows;
 
 	nw_index_first_page(&search->pages, search->reader, part, block,
-						search->wanted, search->x);
+						search->wanted);
 	while ((rows = nw_index_next_page(&search->pages)) != NULL)
 	{
 		double		score[NW_MAX_SLOTS];
 		double		bin[NW_MAX_SLOTS];
 		uint64_t	hi[NW_MAX_SLOTS];
 		uint64_t	lo[NW_MAX_SLOTS];
-		double		norm[NW_MAX_SLOTS];
 
-		if (nw_kernel_needs_norms(search->query->kernel))
-			nw_inverse_norms(search->x, search->query->dim, rows->n, norm);
-		nw_query_measure(search->query, search->x,
-						 nw_kernel_needs_norms(search->query->kernel) ? norm :
-						 NULL, rows->n, score);
+		nw_index_measure_page(&search->pages, rows, search->query, score);
 		nw_query_score(search->query, score, rows->n, score);
 		nw_simd->exp_split(score, rows->n, bin, hi, lo);
 		for (int i = 0; i < rows->n; i++)
@@ -460,6 +468,7 @@ find_leader(Search *search)
 	int			contenders = 0;
 
 	sum_classes(search);
+	search->wanted_slots = 0;
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		double		lower = log_of(&search->class[i].lower);
@@ -477,31 +486,32 @@ find_leader(Search *search)
 		/* once out, a class stays out, whatever rounding would say */
 		search->wanted[i] &= upper > -HUGE_VAL && upper >= lead - MARGIN;
 		contenders += search->wanted[i];
+		if (search->wanted[i])
+			search->wanted_slots += search->class[i].slots;
 	}
+	search->lead = lead;
 	return leader >= 0 && contenders == 1 ? leader : -1;
 }
 
 /*
- * Say whether codes will not tell the contenders apart: after a trial, their
- * bounds on the mean weight of a row are wider than the lead of the first
- * class over the second.
+ * Say whether codes will not tell the contenders apart, as far as lists of
+ * each that are about as near show: the bounds on their mean weight of a row
+ * are much wider than the lead of the first class over the second.
  */
 static bool
 codes_are_vague(const Search *search)
 {
-	int64		coded = 0;
-	int64		all = 0;
 	double		first = -HUGE_VAL;
 	double		second = -HUGE_VAL;
 	double		width = HUGE_VAL;
 
+	if (search->wanted_slots < search->slots * MANY)
+		return false;
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		const Class *class = &search->class[i];
 		double		mean;
 
-		all += class->slots;
-		coded += class->coded_slots;
 		if (!search->wanted[i] || class->coded_slots == 0)
 			continue;
 		mean = log_of(&class->coded) - log((double) class->coded_slots);
@@ -515,47 +525,63 @@ codes_are_vague(const Search *search)
 		width = Min(width, log_of(&class->coded) -
 					log_of(&class->coded_lower));
 	}
-	return coded > all * TRIAL_SHARE && second > -HUGE_VAL &&
-		width > first - second;
+	return second > -HUGE_VAL && width > VAGUE * (first - second);
+}
+
+/* Say whether a list is worth refining by its codes. */
+static bool
+is_refinable(const Search *search, const Unit *unit)
+{
+	return unit->state == UNIT_LIST && search->wanted[unit->class] &&
+		unit->upper >= search->lead - LIGHT;
 }
 
 /*
- * Refine lists of contending classes by their codes: those within a window of
- * the heaviest.  Returns how many.
+ * Refine lists of contenders by their codes, heaviest first, so many slots of
+ * them.  Returns false where there are none.
  */
-static int
-refine_lists(Search *search, double window)
+static bool
+refine_heaviest(Search *search, int64 slots)
 {
-	double		top = -HUGE_VAL;
-	int			n = 0;
+	bool		any = false;
 
-	for (int i = 0; i < search->nunits; i++)
+	for (int i = 0; i < search->nunits && slots > 0; i++)
 	{
-		const Unit *unit = &search->unit[i];
+		Unit	   *unit = &search->unit[i];
 
-		if (unit->state == UNIT_LIST && search->wanted[unit->class])
-			top = Max(top, unit->upper);
+		if (is_refinable(search, unit))
+		{
+			refine_by_code(search, unit);
+			slots -= unit->slots;
+			any = true;
+		}
 	}
+	return any;
+}
+
+/* Refine the heaviest list of each contender. */
+static void
+refine_one_each(Search *search)
+{
+	bool	   *done = palloc0(search->nclasses);
+
 	for (int i = 0; i < search->nunits; i++)
 	{
 		Unit	   *unit = &search->unit[i];
 
-		if (unit->state == UNIT_LIST && search->wanted[unit->class] &&
-			unit->upper >= top - window)
-		{
+		if (!done[unit->class] && is_refinable(search, unit))
 			refine_by_code(search, unit);
-			n++;
-		}
+		done[unit->class] = true;
 	}
-	return n;
+	pfree(done);
 }
 
-/* Order lists by the width of their bounds, widest first. */
+/* Order lists by what they weigh at the most, heaviest first. */
 static int
-compare_width(const void *a, const void *b)
+compare_units(const void *a, const void *b)
 {
-	double		x = (*(Unit *const *) a)->upper;
-	double		y = (*(Unit *const *) b)->upper;
+	double		x = ((const Unit *) a)->upper;
+	double		y = ((const Unit *) b)->upper;
 
 	return (x < y) - (x > y);
 }
@@ -567,9 +593,6 @@ compare_width(const void *a, const void *b)
 static int
 settle_exactly(Search *search)
 {
-	Unit	  **order = palloc_extended(Max(search->nunits, 1) *
-										sizeof(Unit *), MCXT_ALLOC_HUGE);
-	int			n = 0;
 	int			batch = 1;
 	int			leader = -1;
 
@@ -582,19 +605,14 @@ settle_exactly(Search *search)
 			return leader;
 	}
 
-	for (int i = 0; i < search->nunits; i++)
+	qsort(search->unit, search->nunits, sizeof(Unit), compare_units);
+	for (int i = 0; i < search->nunits;)
 	{
-		if (search->wanted[search->unit[i].class])
-			order[n++] = &search->unit[i];
-	}
-	qsort(order, n, sizeof(Unit *), compare_width);
-	for (int i = 0; i < n;)
-	{
-		for (int k = 0; k < batch && i < n; i++)
+		for (int k = 0; k < batch && i < search->nunits; i++)
 		{
-			if (search->wanted[order[i]->class])
+			if (search->wanted[search->unit[i].class])
 			{
-				refine_exactly(search, order[i]);
+				refine_exactly(search, &search->unit[i]);
 				k++;
 			}
 		}
@@ -700,19 +718,24 @@ classes_have_rows(Search *search, const NwFilter *filter)
 static int
 decide(Search *search)
 {
-	double		window = FIRST_WINDOW;
+	int64		slots = (int64) (search->slots * FIRST_SHARE) + 1;
 	int			leader;
 
 	if (search->common_slots > 0)
 		bound_common(search);
-	for (;;)
+	qsort(search->unit, search->nunits, sizeof(Unit), compare_units);
+	for (int round = 0;; round++)
 	{
 		leader = find_leader(search);
 		if (leader >= 0)
 			return leader;
-		if (codes_are_vague(search) || refine_lists(search, window) == 0)
+		if (round == 1)
+			refine_one_each(search);
+		else if ((round > 1 && codes_are_vague(search)) ||
+				 !refine_heaviest(search, slots))
 			break;
-		window *= 2;
+		else
+			slots = Max(2 * slots, (int64) (search->slots * LATER_SHARE));
 	}
 	leader = settle_exactly(search);
 	return leader >= 0 ? leader : compare_masses(search);
@@ -747,7 +770,6 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query,
 {
 	Search	   *search = palloc0(sizeof(Search));
 	uint64		lists = 0;
-	int			slots = 0;
 	int			answer;
 
 	memset(work, 0, sizeof(NwSearchWork));
@@ -759,10 +781,7 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query,
 	if (search->nclasses == 0)
 		return -1;
 	for (int i = 0; i < reader->nparts; i++)
-	{
 		lists += reader->part[i].meta.nlists;
-		slots = Max(slots, reader->part[i].layout.slots);
-	}
 	search->admitted = palloc0(search->nclasses);
 	search->wanted = palloc0(search->nclasses);
 	search->class = palloc_extended(search->nclasses * sizeof(Class),
@@ -772,7 +791,6 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query,
 	search->unit = palloc_extended(lists * sizeof(Unit), MCXT_ALLOC_HUGE);
 	search->t = palloc(query->dim * sizeof(float));
 	search->center = palloc(query->dim * sizeof(float));
-	search->x = palloc((Size) slots * query->dim * sizeof(float));
 	if (!admit_classes(search, filter))
 		return -1;
 	memcpy(search->wanted, search->admitted, search->nclasses);
