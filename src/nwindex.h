@@ -226,9 +226,23 @@ extern BlockNumber nw_list_block(const NwMeta *meta, uint32 list, int *place);
 extern void nw_list_read(Relation index, const NwMeta *meta, uint32 list,
 						 NwListData *data);
 
+/*
+ * Read the lists of one page, from this one on; data has room for
+ * NW_LISTS_PER_PAGE.  Returns how many.
+ */
+extern int	nw_lists_read(Relation index, const NwMeta *meta, uint32 first,
+						  NwListData *data);
+
 /* Read the centre [dim] of a list. */
 extern void nw_center_read(Relation index, const NwMeta *meta, uint32 list,
 						   float *center);
+
+/*
+ * The same for one list after the other; the page stays pinned in *buffer,
+ * which is InvalidBuffer at first and has to be released at last.
+ */
+extern void nw_centers_read(Relation index, const NwMeta *meta, uint32 list,
+							float *center, Buffer *buffer);
 
 /*
  * Where a slot's vector lies: the page among those its code page names, and

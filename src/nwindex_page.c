@@ -188,8 +188,25 @@ nw_list_read(Relation index, const NwMeta *meta, uint32 list, NwListData *data)
 	UnlockReleaseBuffer(buffer);
 }
 
+int
+nw_lists_read(Relation index, const NwMeta *meta, uint32 first,
+			  NwListData *data)
+{
+	int			place;
+	BlockNumber block = nw_list_block(meta, first, &place);
+	int			n = Min(NW_LISTS_PER_PAGE - place, (int) (meta->nlists - first));
+	Buffer		buffer = nw_page_read(index, block, NW_PAGE_LISTS,
+									  BUFFER_LOCK_SHARE);
+
+	memcpy(data, NwPageGetLists(BufferGetPage(buffer)) + place,
+		   n * sizeof(NwListData));
+	UnlockReleaseBuffer(buffer);
+	return n;
+}
+
 void
-nw_center_read(Relation index, const NwMeta *meta, uint32 list, float *center)
+nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *center,
+				Buffer *buffer)
 {
 	uint64		at = (uint64) list * meta->dim * sizeof(float);
 	Size		left = meta->dim * sizeof(float);
@@ -197,18 +214,33 @@ nw_center_read(Relation index, const NwMeta *meta, uint32 list, float *center)
 
 	while (left > 0)
 	{
-		Buffer		buffer = nw_page_read(index, meta->first_centers +
-										  at / NW_PAGE_ROOM, NW_PAGE_CENTERS,
-										  BUFFER_LOCK_SHARE);
+		BlockNumber block = meta->first_centers + at / NW_PAGE_ROOM;
 		Size		part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
 
-		memcpy(to, PageGetContents(BufferGetPage(buffer)) + at % NW_PAGE_ROOM,
+		/* centres do not change, so a page once looked at needs no lock */
+		if (!BufferIsValid(*buffer) || BufferGetBlockNumber(*buffer) != block)
+		{
+			if (BufferIsValid(*buffer))
+				ReleaseBuffer(*buffer);
+			*buffer = nw_page_read(index, block, NW_PAGE_CENTERS,
+								   BUFFER_LOCK_SHARE);
+			LockBuffer(*buffer, BUFFER_LOCK_UNLOCK);
+		}
+		memcpy(to, PageGetContents(BufferGetPage(*buffer)) + at % NW_PAGE_ROOM,
 			   part);
-		UnlockReleaseBuffer(buffer);
 		to += part;
 		at += part;
 		left -= part;
 	}
+}
+
+void
+nw_center_read(Relation index, const NwMeta *meta, uint32 list, float *center)
+{
+	Buffer		buffer = InvalidBuffer;
+
+	nw_centers_read(index, meta, list, center, &buffer);
+	ReleaseBuffer(buffer);
 }
 
 void

@@ -175,43 +175,58 @@ bound_list(Search *search, Unit *unit, const NwListData *data)
 	unit->upper = upper + log(data->bound);
 }
 
+/* Take in a list that has a class. */
+static void
+take_list(Search *search, int number, uint32 list, const NwListData *data,
+		  Buffer *centers)
+{
+	NwIndexPart *part = &search->reader->part[number];
+	Unit	   *unit;
+	int32		class;
+
+	if (data->bound == 0 || data->class >= (uint32) part->nclasses)
+		return;
+	class = part->class[data->class];
+	if (!search->admitted[class])
+		return;
+	unit = &search->unit[search->nunits++];
+	unit->part = number;
+	unit->list = list;
+	unit->first_page = data->first_page;
+	unit->class = class;
+	unit->slots = data->bound;
+	unit->state = UNIT_LIST;
+	nw_centers_read(part->index, &part->meta, list, search->center, centers);
+	bound_list(search, unit, data);
+	search->class[class].slots += data->bound;
+	search->slots += data->bound;
+}
+
 /* Take in the lists of one part. */
 static void
 take_lists(Search *search, int number)
 {
 	NwIndexPart *part = &search->reader->part[number];
+	NwListData *data = palloc(NW_LISTS_PER_PAGE * sizeof(NwListData));
+	Buffer		centers = InvalidBuffer;
+	uint32		list = 0;
 
-	for (uint32 list = 0; list < part->meta.nlists; list++)
+	while (list < part->meta.nlists)
 	{
-		NwListData	data;
-		Unit	   *unit;
-		int32		class;
+		int			n = nw_lists_read(part->index, &part->meta, list, data);
 
-		nw_list_read(part->index, &part->meta, list, &data);
-		if (list == NW_COMMON_LIST)
+		for (int i = 0; i < n; i++, list++)
 		{
-			search->common_slots += data.bound;
-			continue;
+			if (list == NW_COMMON_LIST)
+				search->common_slots += data[i].bound;
+			else
+				take_list(search, number, list, &data[i], &centers);
 		}
-		if (data.bound == 0 || data.class >= (uint32) part->nclasses)
-			continue;
-		class = part->class[data.class];
-		if (!search->admitted[class])
-			continue;
-		unit = &search->unit[search->nunits++];
-		unit->part = number;
-		unit->list = list;
-		unit->first_page = data.first_page;
-		unit->class = class;
-		unit->slots = data.bound;
-		unit->state = UNIT_LIST;
-		nw_center_read(part->index, &part->meta, list, search->center);
-		bound_list(search, unit, &data);
-		search->class[class].slots += data.bound;
-		search->slots += data.bound;
-		if (list % 256 == 0)
-			CHECK_FOR_INTERRUPTS();
+		CHECK_FOR_INTERRUPTS();
 	}
+	if (BufferIsValid(centers))
+		ReleaseBuffer(centers);
+	pfree(data);
 }
 
 /* ---- codes ---- */
