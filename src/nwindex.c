@@ -45,7 +45,8 @@ static bytea *
 nw_index_options(Datum reloptions, bool validate)
 {
 	static const relopt_parse_elt table[] = {
-		{"lists", RELOPT_TYPE_INT, offsetof(NwIndexOptions, lists)}
+		{.optname = "lists", .opttype = RELOPT_TYPE_INT,
+		.offset = offsetof(NwIndexOptions, lists)}
 	};
 
 	define_options();

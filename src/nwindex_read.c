@@ -65,6 +65,16 @@ read_classes(NwIndexReader *reader, NwIndexPart *part)
 		part->class[i] = nw_labels_add(reader->labels, part->label[i]);
 }
 
+BlockNumber
+nw_index_blocks(const NwIndexReader *reader)
+{
+	BlockNumber blocks = 0;
+
+	for (int i = 0; i < reader->nparts; i++)
+		blocks += RelationGetNumberOfBlocks(reader->part[i].index);
+	return blocks;
+}
+
 void
 nw_index_begin(NwIndexReader *reader, NwLabels *labels)
 {

@@ -82,6 +82,9 @@ typedef struct NwPageRows
  */
 extern NwIndexReader *nw_index_find(const NwSource *source, bool ids);
 
+/* The size of the indexes found. */
+extern BlockNumber nw_index_blocks(const NwIndexReader *reader);
+
 /* Begin reading; labels, where given, number the classes. */
 extern void nw_index_begin(NwIndexReader *reader, NwLabels *labels);
 

@@ -27,6 +27,9 @@
  * later calls of the statement pack them. */
 #define EXACT_SHARE		0.25
 
+/* An index of fewer blocks: rows packed for a whole statement are faster. */
+#define PACKED_BELOW	2048
+
 /* A block of measured supports. */
 typedef struct Measured
 {
@@ -437,6 +440,12 @@ predict_by_index(Sweep *sweep, const NwSource *source, const NwCacheKey *key)
 	scan = nw_scan_plan_index(source, false);
 	if (scan == NULL)
 		return false;
+	if (!sweep->call->once && nw_engine == NW_ENGINE_AUTO &&
+		nw_index_blocks(scan->index) < PACKED_BELOW)
+	{
+		nw_index_end(scan->index);
+		return false;
+	}
 	nw_index_begin(scan->index, tally->labels);
 	class = !nw_index_has_dim(scan->index, sweep->call->query.dim) ? -1 :
 		nw_index_search(scan->index, &tally->query, &sweep->call->filter,
