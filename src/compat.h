@@ -48,6 +48,13 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 	ExecutorRun((queryDesc), ForwardScanDirection, 0, true)
 #endif
 
+/* What names a relation's files was renamed in 16. */
+#if PG_VERSION_NUM >= 160000
+#define nw_relation_files(rel)		((rel)->rd_locator)
+#else
+#define nw_relation_files(rel)		((rel)->rd_node)
+#endif
+
 /* vacuum_delay_point() learned to tell ANALYZE from VACUUM in 18. */
 #if PG_VERSION_NUM >= 180000
 #define nw_vacuum_delay_point()		vacuum_delay_point(false)

@@ -17,6 +17,11 @@
 #include "compat.h"
 #include "nwindex_read.h"
 
+#define CACHE_LINE		64
+
+/* Wrong guesses in a row after which no more are made. */
+#define GUESSES			64
+
 /* Classes of a part while they are copied. */
 typedef struct Copying
 {
@@ -88,6 +93,8 @@ nw_index_begin(NwIndexReader *reader, NwLabels *labels)
 
 		nw_meta_read(part->index, &part->meta, &part->layout);
 		part->map = InvalidBuffer;
+		memset(&part->codes, 0, sizeof(NwTrail));
+		memset(&part->vectors, 0, sizeof(NwTrail));
 		part->nclasses = 0;
 		part->label = NULL;
 		read_classes(reader, part);
@@ -151,17 +158,51 @@ nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
 	return found;
 }
 
+/*
+ * A page that follows another one is often in the next buffer: that of an index
+ * that was built, or read, in one go.  To look there first spares a search of
+ * the table of buffers, which takes longer than anything else about a page.
+ */
+Buffer
+nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from)
+{
+	Buffer		guess = trail->buffer + (Buffer) (block - trail->block);
+	Buffer		buffer = InvalidBuffer;
+
+	if (trail->buffer > 0 && guess > 0 && guess <= NBuffers &&
+		trail->misses < GUESSES)
+	{
+		if (ReadRecentBuffer(nw_relation_files(part->index), MAIN_FORKNUM,
+							 block, guess))
+		{
+			buffer = guess;
+			trail->misses = 0;
+		}
+		else
+			trail->misses++;
+	}
+	if (buffer == InvalidBuffer)
+		buffer = ReadBuffer(part->index, block);
+	trail->block = block;
+	trail->buffer = buffer;
+	for (int i = from; i < BLCKSZ; i += CACHE_LINE)
+		__builtin_prefetch((const char *) BufferGetPage(buffer) + i, 0, 2);
+	return buffer;
+}
+
 void
 nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 				   const bool *wanted, NwPageRows *rows)
 {
-	Buffer		buffer = nw_page_read(part->index, block, NW_PAGE_CODES,
-									  BUFFER_LOCK_SHARE);
+	Buffer		buffer = nw_index_pin(part, block, &part->codes,
+									  part->layout.class);
 	Page		page = BufferGetPage(buffer);
 	const NwCodePage *codes = NwPageGetCodes(page);
 	NwSlots		slots;
 	int			kept = 0;
 
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	nw_page_check(part->index, buffer, NW_PAGE_CODES);
 	nw_page_slots(page, &part->layout, &slots);
 	reader->work.pages++;
 	rows->n = 0;
@@ -206,27 +247,22 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 static void
 pin_vectors(NwIndexReader *reader, NwIndexPart *part, NwPageRows *rows)
 {
-	int			pinned = 0;
+	int			first;
+	int			last;
+	int			offset;
 
 	for (int i = 0; i < NW_VECTOR_PAGES; i++)
 		rows->pinned[i] = InvalidBuffer;
-	for (int i = 0; i < rows->n; i++)
+	if (rows->n == 0)
+		return;
+	nw_vector_place(&part->layout, rows->nth, rows->slot[0], &first, &offset);
+	last = nw_vector_pages(&part->layout, rows->nth,
+						   rows->slot[rows->n - 1] + 1) - 1;
+	for (int i = first; i <= last; i++)
 	{
-		int			which;
-		int			offset;
-		int			last;
-
-		nw_vector_place(&part->layout, rows->nth, rows->slot[i], &which,
-						&offset);
-		last = which + (offset + part->layout.vector_size - 1) /
-			(int) NW_PAGE_ROOM;
-		for (which = Max(which, pinned); which <= last; which++)
-		{
-			rows->pinned[which] = ReadBuffer(part->index, rows->vectors[which]);
-			nw_page_prefetch(rows->pinned[which]);
-			reader->work.pages++;
-			pinned = which + 1;
-		}
+		rows->pinned[i] = nw_index_pin(part, rows->vectors[i], &part->vectors,
+									   0);
+		reader->work.pages++;
 	}
 }
 

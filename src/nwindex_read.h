@@ -35,6 +35,14 @@ typedef struct NwIndexWork
 	int64		heap_checks;	/* rows looked up in the heap */
 } NwIndexWork;
 
+/* Where pages of an index were found lately in shared buffers. */
+typedef struct NwTrail
+{
+	BlockNumber block;
+	Buffer		buffer;
+	int			misses;			/* guesses that failed in a row */
+} NwTrail;
+
 /* A table and its index: the whole set, or a partition of it. */
 typedef struct NwIndexPart
 {
@@ -46,6 +54,8 @@ typedef struct NwIndexPart
 	int32	   *class;			/* [nclasses] the labels' number of a class */
 	Datum	   *label;			/* [nclasses] */
 	Buffer		map;			/* a page of the visibility map, kept pinned */
+	NwTrail		codes;			/* where code pages were found lately, */
+	NwTrail		vectors;		/* and vector pages */
 	IndexFetchTableData *fetch;
 	TupleTableSlot *slot;
 } NwIndexPart;
@@ -115,15 +125,12 @@ extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part,
 							   BlockNumber block, const bool *wanted,
 							   NwPageRows *rows);
 
-/* Have a pinned page fetched to the processor's cache. */
-static inline void
-nw_page_prefetch(Buffer buffer)
-{
-	const char *page = (const char *) BufferGetPage(buffer);
-
-	for (int i = 0; i < BLCKSZ; i += PG_CACHE_LINE_SIZE / 2)
-		__builtin_prefetch(page + i, 0, 2);
-}
+/*
+ * Pin a page of the index, and have it fetched to the processor's cache, from
+ * a byte on.  The trail helps to find pages that follow each other.
+ */
+extern Buffer nw_index_pin(NwIndexPart *part, BlockNumber block,
+						   NwTrail *trail, int from);
 
 /* The pages of one list, one after the other; zeroed before the first use. */
 typedef struct NwIndexPages

@@ -264,8 +264,8 @@ bound_page(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 	if (BlockNumberIsValid(NwPageGetTail(page)->next))
 	{
 		/* it is fetched while this one is worked on */
-		next = ReadBuffer(part->index, NwPageGetTail(page)->next);
-		nw_page_prefetch(next);
+		next = nw_index_pin(part, NwPageGetTail(page)->next, &part->codes,
+							0);
 	}
 	nw_code_bounds(query, slots.code, slots.scale, slots.error, slots.sqnorm,
 				   slots.norm, used, bounds->lower, bounds->upper);
@@ -312,8 +312,8 @@ bound_page(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 static Buffer
 first_buffer(NwIndexPart *part, BlockNumber block)
 {
-	return BlockNumberIsValid(block) ? ReadBuffer(part->index, block) :
-		InvalidBuffer;
+	return BlockNumberIsValid(block) ?
+		nw_index_pin(part, block, &part->codes, 0) : InvalidBuffer;
 }
 
 /* Bound the mass of a list by its codes. */
@@ -379,9 +379,12 @@ bound_common(Search *search)
 
 /* ---- exact vectors ---- */
 
-/* Add the exact terms of a list's rows of the classes wanted. */
+/*
+ * Add the exact terms of a list's rows of the classes wanted; all are of one
+ * class, where that is given.
+ */
 static void
-add_exact(Search *search, int number, BlockNumber block)
+add_exact(Search *search, int number, BlockNumber block, NwMass *mass)
 {
 	NwIndexPart *part = &search->reader->part[number];
 	NwPageRows *rows;
@@ -398,7 +401,9 @@ add_exact(Search *search, int number, BlockNumber block)
 		nw_index_measure_page(&search->pages, rows, search->query, score);
 		nw_query_score(search->query, score, rows->n, score);
 		nw_simd->exp_split(score, rows->n, bin, hi, lo);
-		for (int i = 0; i < rows->n; i++)
+		if (mass)
+			nw_mass_add_run(mass, rows->n, bin, hi, lo);
+		for (int i = 0; i < rows->n && mass == NULL; i++)
 			nw_mass_add_split(&search->class[part->class[rows->class[i]]].mass,
 							  bin[i], hi[i], lo[i]);
 		search->work->exact += rows->n;
@@ -409,16 +414,13 @@ add_exact(Search *search, int number, BlockNumber block)
 static void
 refine_exactly(Search *search, Unit *unit)
 {
-	NwMass		before = search->class[unit->class].mass;
-	NwMass	   *mass = &search->class[unit->class].mass;
-	NwScaled	value;
+	NwMass		mass;
 
-	nw_mass_clear(mass);
-	add_exact(search, unit->part, unit->first_page);
-	value = nw_mass_value(mass);
+	nw_mass_clear(&mass);
+	add_exact(search, unit->part, unit->first_page, &mass);
 	unit->state = UNIT_EXACT;
-	unit->lower = unit->upper = nw_scaled_log(value);
-	nw_mass_merge(mass, &before);
+	unit->lower = unit->upper = nw_scaled_log(nw_mass_value(&mass));
+	nw_mass_merge(&search->class[unit->class].mass, &mass);
 }
 
 /*
@@ -434,7 +436,7 @@ read_common(Search *search)
 		NwListData	data;
 
 		nw_list_read(part->index, &part->meta, NW_COMMON_LIST, &data);
-		add_exact(search, i, data.first_page);
+		add_exact(search, i, data.first_page, NULL);
 	}
 	for (int i = 0; i < search->nclasses; i++)
 	{

@@ -343,13 +343,7 @@ receive_support(const NwRow *row, void *arg)
 	if (sweep->weighted)
 		block->score[i] = log(row->weight);
 	block->class[i] = nw_labels_add(tally->labels, row->label);
-	if (sweep->index)
-	{
-		block->id[i] = NULL;
-		block->part[i] = row->part;
-		block->tid[i] = *row->tid;
-	}
-	else if (sweep->want_ids)
+	if (sweep->want_ids)
 		block->id[i] = row->id_isnull ? NULL :
 			nw_bytes_copy(sweep->id_mcxt, nw_textout(&sweep->id_out, row->id));
 	if (sweep->packing)
@@ -395,6 +389,32 @@ name_row(const NwTopItem *item, void *arg)
 							 item->part, &tid);
 }
 
+/* Compare the query with the rows of one page of an index. */
+static void
+sweep_page(Sweep *sweep, NwIndexPages *pages, NwPageRows *rows)
+{
+	const NwQuery *query = &sweep->tally->query;
+	Measured   *block = &sweep->block;
+	int			part = pages->part - sweep->index->part;
+	double		measure[NW_MAX_SLOTS];
+
+	nw_index_measure_page(pages, rows, query, measure);
+	for (int from = 0; from < rows->n; from += NW_BLOCK_ROWS)
+	{
+		block->n = Min(NW_BLOCK_ROWS, rows->n - from);
+		memcpy(block->measure, measure + from, block->n * sizeof(double));
+		nw_query_score(query, block->measure, block->n, block->score);
+		for (int i = 0; i < block->n; i++)
+		{
+			block->class[i] = pages->part->class[rows->class[from + i]];
+			block->id[i] = NULL;
+			block->part[i] = part;
+			block->tid[i] = rows->tid[from + i];
+		}
+		finish_block(sweep);
+	}
+}
+
 /*
  * Compare the query with the rows of an index, looking up only the ids of the
  * heaviest; false where no index serves.
@@ -404,19 +424,45 @@ sweep_index(Sweep *sweep, const NwSource *source)
 {
 	const NwCall *call = sweep->call;
 	NwTally    *tally = sweep->tally;
+	NwIndexPages *pages;
 
-	if (call->top == 0 || call->top > NAMED_BY_INDEX || call->filter.exclude)
+	if (call->top > NAMED_BY_INDEX || call->filter.exclude)
 		return false;
-	sweep->index = nw_index_find(source, true);
+	sweep->index = nw_index_find(source, call->top > 0);
 	if (sweep->index == NULL)
 		return false;
 	sweep->source = source;
-	nw_textout_init(&sweep->id_out, source->id_type, sweep->mcxt);
+	if (call->top > 0)
+		nw_textout_init(&sweep->id_out, source->id_type, sweep->mcxt);
 	tally->top.namer = tally->others.namer = name_row;
 	tally->top.namer_arg = tally->others.namer_arg = sweep;
-	nw_index_begin(sweep->index, NULL);
-	nw_index_read_rows(sweep->index, receive_support, sweep);
-	finish_streamed(sweep);
+
+	nw_index_begin(sweep->index, tally->labels);
+	if (!nw_index_has_dim(sweep->index, call->query.dim))
+	{
+		/* the other engine says so */
+		nw_index_end(sweep->index);
+		sweep->index = NULL;
+		return false;
+	}
+	pages = palloc0(sizeof(NwIndexPages));
+	for (int i = 0; i < sweep->index->nparts; i++)
+	{
+		NwIndexPart *part = &sweep->index->part[i];
+
+		for (uint32 list = 0; list < part->meta.nlists; list++)
+		{
+			NwListData	data;
+			NwPageRows *rows;
+
+			nw_list_read(part->index, &part->meta, list, &data);
+			nw_index_first_page(pages, sweep->index, part, data.first_page,
+								NULL);
+			while ((rows = nw_index_next_page(pages)) != NULL)
+				sweep_page(sweep, pages, rows);
+		}
+	}
+	ensure_masses(sweep);
 	nw_top_sort(&tally->top);
 	nw_top_sort(&tally->others);
 	nw_index_end(sweep->index);
