@@ -71,7 +71,7 @@ $$;
 
 -- a number between -0.5 and 0.5
 CREATE FUNCTION ix_number(i int, j int) RETURNS float8 LANGUAGE sql IMMUTABLE AS
-$$ SELECT ((i::bigint * 7919 + j::bigint * 104729 + i::bigint * j * 613) * 2654435761 % 1000003) / 1000003.0 - 0.5 $$;
+$$ SELECT ((i::bigint * 7919 + j::bigint * 104729 + i::bigint * j * 613) % 1000003 * 2654435761 % 1000003) / 1000003.0 - 0.5 $$;
 -- a vector near the place of a class
 CREATE FUNCTION ix_vector(i int, class int, dim int, noise float8) RETURNS vector LANGUAGE sql IMMUTABLE AS
 $$ SELECT array_agg((ix_number(class, j) + noise * ix_number(i + 1000, j))::float4 ORDER BY j)::vector FROM generate_series(1, dim) AS j $$;

@@ -20,7 +20,7 @@ sub install_helpers
 		'postgres', q{
 		CREATE EXTENSION nwhead CASCADE;
 		CREATE FUNCTION number(i int, j int) RETURNS float8 LANGUAGE sql IMMUTABLE AS
-		$$ SELECT ((i::bigint * 7919 + j::bigint * 104729 + i::bigint * j * 613) * 2654435761 % 1000003) / 1000003.0 - 0.5 $$;
+		$$ SELECT ((i::bigint * 7919 + j::bigint * 104729 + i::bigint * j * 613) % 1000003 * 2654435761 % 1000003) / 1000003.0 - 0.5 $$;
 		CREATE FUNCTION spot(i int, class int, dim int, noise float8) RETURNS vector LANGUAGE sql IMMUTABLE AS
 		$$ SELECT array_agg((number(class, j) + noise * number(i + 1000, j))::float4 ORDER BY j)::vector FROM generate_series(1, dim) AS j $$;
 		CREATE FUNCTION answers(s text, engine text, n int DEFAULT 3) RETURNS SETOF text LANGUAGE plpgsql AS $$
