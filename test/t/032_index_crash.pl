@@ -122,7 +122,7 @@ foreach my $round (1 .. $rounds)
 	my $before = $node->safe_psql('postgres', 'SELECT last_value FROM ids');
 	my ($out, $err) = ('', '');
 	my $load = IPC::Run::start(
-		[ 'pgbench', '-n', '-c', '4', '-j', '2', '-T', '60', '--max-tries=1', "--random-seed=$round$seed", @options, '-d', $node->connstr('postgres') ],
+		[ 'pgbench', '-n', '-c', '4', '-j', '2', '-T', '60', '--max-tries=1', "--random-seed=$round$seed", @options, $node->connstr('postgres') ],
 		'<', \undef, '>', \$out, '2>', \$err);
 	sleep 0.2 + rand 1.3;
 	kill_server();

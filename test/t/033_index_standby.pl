@@ -107,7 +107,7 @@ foreach my $name (sort keys %script)
 	push @options, '-f', "$file\@$script{$name}[0]";
 }
 my ($out, $err) = ('', '');
-my $load = IPC::Run::start([ 'pgbench', '-n', '-c', '2', '-T', '600', '-R', '200', @options, '-d', $primary->connstr('postgres') ],
+my $load = IPC::Run::start([ 'pgbench', '-n', '-c', '2', '-T', '600', '-R', '200', @options, $primary->connstr('postgres') ],
 	'<', \undef, '>', \$out, '2>', \$err);
 my ($right, $conflicts, $wrong) = (0, 0, 0);
 foreach my $round (1 .. $rounds)
