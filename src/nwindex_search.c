@@ -12,7 +12,8 @@
  *
  * An upper bound counts every slot in use; a lower bound only rows known to be
  * visible.  Bounds are kept as logarithms.  They are sums of at most 2^32
- * terms in double precision, so a lead of MARGIN outweighs their rounding.
+ * terms in double precision, so a lead of MARGIN outweighs their rounding; at
+ * tiny temperatures the logarithms are so large that theirs counts, too.
  */
 #include "postgres.h"
 
@@ -26,6 +27,7 @@
 #include "simd.h"
 
 #define MARGIN			1e-6
+#define ROUNDING		1e-14	/* of a logarithm, relative */
 
 /*
  * Rows are looked up in the heap, to count toward a lower bound, where they
@@ -482,6 +484,7 @@ find_leader(Search *search)
 {
 	int			leader = -1;
 	double		lead = -HUGE_VAL;
+	double		least;
 	int			contenders = 0;
 
 	sum_classes(search);
@@ -496,12 +499,13 @@ find_leader(Search *search)
 			leader = i;
 		}
 	}
+	least = isinf(lead) ? lead : lead - MARGIN - ROUNDING * fabs(lead);
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		double		upper = log_of(&search->class[i].upper);
 
 		/* once out, a class stays out, whatever rounding would say */
-		search->wanted[i] &= upper > -HUGE_VAL && upper >= lead - MARGIN;
+		search->wanted[i] &= upper > -HUGE_VAL && upper >= least;
 		contenders += search->wanted[i];
 		if (search->wanted[i])
 			search->wanted_slots += search->class[i].slots;
