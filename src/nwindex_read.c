@@ -93,6 +93,7 @@ nw_index_begin(NwIndexReader *reader, NwLabels *labels)
 
 		nw_meta_read(part->index, &part->meta, &part->layout);
 		part->map = InvalidBuffer;
+		part->map_bits = NULL;
 		memset(&part->codes, 0, sizeof(NwTrail));
 		memset(&part->vectors, 0, sizeof(NwTrail));
 		part->nclasses = 0;
@@ -136,11 +137,21 @@ nw_index_end(NwIndexReader *reader)
 	reader->nparts = 0;
 }
 
+StaticAssertDecl(BITS_PER_HEAPBLOCK * NW_MAP_PER_BYTE == BITS_PER_BYTE,
+				 "the visibility map has other bits");
+
 bool
-nw_index_all_visible(NwIndexPart *part, ItemPointer tid)
+nw_index_look_at_map(NwIndexPart *part, BlockNumber block)
 {
-	return VM_ALL_VISIBLE(part->heap, ItemPointerGetBlockNumber(tid),
-						  &part->map);
+	bool		visible = VM_ALL_VISIBLE(part->heap, block, &part->map);
+
+	part->map_bits = NULL;
+	if (BufferIsValid(part->map))
+	{
+		part->map_first = block - block % NW_MAP_PER_PAGE;
+		part->map_bits = (uint8 *) PageGetContents(BufferGetPage(part->map));
+	}
+	return visible;
 }
 
 bool
@@ -168,6 +179,7 @@ nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from)
 {
 	Buffer		guess = trail->buffer + (Buffer) (block - trail->block);
 	Buffer		buffer = InvalidBuffer;
+	const char *page;
 
 	if (trail->buffer > 0 && guess > 0 && guess <= NBuffers &&
 		trail->misses < GUESSES)
@@ -185,8 +197,12 @@ nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from)
 		buffer = ReadBuffer(part->index, block);
 	trail->block = block;
 	trail->buffer = buffer;
-	for (int i = from; i < BLCKSZ; i += CACHE_LINE)
-		__builtin_prefetch((const char *) BufferGetPage(buffer) + i, 0, 2);
+
+	/* the tail is looked at in any case */
+	page = (const char *) BufferGetPage(buffer);
+	__builtin_prefetch(page + BLCKSZ - CACHE_LINE);
+	for (int i = from; i < BLCKSZ - CACHE_LINE; i += CACHE_LINE)
+		__builtin_prefetch(page + i, 0, 2);
 	return buffer;
 }
 
@@ -240,10 +256,7 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 	CHECK_FOR_INTERRUPTS();
 }
 
-/*
- * Pin the pages that hold the vectors of these rows, and have them fetched to
- * the processor's cache.
- */
+/* Pin the pages that hold the vectors of these rows. */
 static void
 pin_vectors(NwIndexReader *reader, NwIndexPart *part, NwPageRows *rows)
 {
@@ -260,8 +273,9 @@ pin_vectors(NwIndexReader *reader, NwIndexPart *part, NwPageRows *rows)
 						   rows->slot[rows->n - 1] + 1) - 1;
 	for (int i = first; i <= last; i++)
 	{
+		/* vectors are fetched as the sums go along */
 		rows->pinned[i] = nw_index_pin(part, rows->vectors[i], &part->vectors,
-									   0);
+									   BLCKSZ);
 		reader->work.pages++;
 	}
 }

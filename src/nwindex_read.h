@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/tableam.h"
+#include "access/visibilitymapdefs.h"
 #include "utils/snapshot.h"
 
 #include "kernel.h"
@@ -53,7 +54,9 @@ typedef struct NwIndexPart
 	int			nclasses;
 	int32	   *class;			/* [nclasses] the labels' number of a class */
 	Datum	   *label;			/* [nclasses] */
-	Buffer		map;			/* a page of the visibility map, kept pinned */
+	Buffer		map;			/* a page of the visibility map, kept pinned, */
+	BlockNumber map_first;		/* the first heap block it tells of, */
+	const volatile uint8 *map_bits; /* and what it says; NULL for no page */
 	NwTrail		codes;			/* where code pages were found lately, */
 	NwTrail		vectors;		/* and vector pages */
 	IndexFetchTableData *fetch;
@@ -107,11 +110,31 @@ extern bool nw_index_has_dim(const NwIndexReader *reader, int dim);
 /* End reading, and close what was found. */
 extern void nw_index_end(NwIndexReader *reader);
 
+/* Find the page of the visibility map that tells of a heap block. */
+extern bool nw_index_look_at_map(NwIndexPart *part, BlockNumber block);
+
+/* The visibility map on disk: two bits for each heap block, in order. */
+#define NW_MAP_PER_BYTE		4
+#define NW_MAP_PER_PAGE \
+	((BLCKSZ - MAXALIGN(SizeOfPageHeaderData)) * NW_MAP_PER_BYTE)
+
 /*
  * Look at a slot while the code page is locked: true where the row behind it is
- * visible to everyone.
+ * visible to everyone.  What visibilitymap_get_status() would say, without the
+ * call for each row.
  */
-extern bool nw_index_all_visible(NwIndexPart *part, ItemPointer tid);
+static inline bool
+nw_index_all_visible(NwIndexPart *part, ItemPointer tid)
+{
+	BlockNumber block = ItemPointerGetBlockNumber(tid);
+	BlockNumber place = block - part->map_first;
+
+	if (part->map_bits == NULL || place >= NW_MAP_PER_PAGE)
+		return nw_index_look_at_map(part, block);
+	return part->map_bits[place / NW_MAP_PER_BYTE] >>
+		(place % NW_MAP_PER_BYTE * BITS_PER_HEAPBLOCK) &
+		VISIBILITYMAP_ALL_VISIBLE;
+}
 
 /* Ask the heap whether the row behind a TID is visible. */
 extern bool nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part,

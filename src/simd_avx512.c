@@ -276,13 +276,15 @@ step_both(__m512d *dot, __m512d *sqnorm, __m512d q, __m256 x)
 	*sqnorm = _mm512_fmadd_pd(v, v, *sqnorm);
 }
 
-/* Inner products and squared norms of four rows whose lanes are full. */
+/* Inner products and squared norms of up to four rows whose lanes are full. */
 static INLINE void
-sum_both4(const double *q, const float *x, int dim, double *dot,
-		  double *sqnorm)
+sum_both(const int rows, const double *q, const float *x, int dim, double *dot,
+		 double *sqnorm)
 {
 	__m512d		d[8];
 	__m512d		s[8];
+	double		dots[4];
+	double		sqnorms[4];
 
 	for (int k = 0; k < 8; k++)
 		d[k] = s[k] = _mm512_setzero_pd();
@@ -291,7 +293,7 @@ sum_both4(const double *q, const float *x, int dim, double *dot,
 		__m512d		qa = _mm512_loadu_pd(q + j);
 		__m512d		qb = _mm512_loadu_pd(q + j + 8);
 
-		for (int r = 0; r < 4; r++)
+		for (int r = 0; r < rows; r++)
 		{
 			const float *row = x + r * dim + j;
 
@@ -300,8 +302,13 @@ sum_both4(const double *q, const float *x, int dim, double *dot,
 			step_both(&d[r + 4], &s[r + 4], qb, _mm256_loadu_ps(row + 8));
 		}
 	}
-	fold4(d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], dot);
-	fold4(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], sqnorm);
+	fold4(d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], dots);
+	fold4(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], sqnorms);
+	for (int r = 0; r < rows; r++)
+	{
+		dot[r] = dots[r];
+		sqnorm[r] = sqnorms[r];
+	}
 }
 
 /* Inner products and squared norms. */
@@ -314,7 +321,14 @@ avx512_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot,
 	if (dim % NW_LANES == 0)
 	{
 		for (; i + 4 <= n; i += 4)
-			sum_both4(q, x + (int64_t) i * dim, dim, dot + i, sqnorm + i);
+			sum_both(4, q, x + (int64_t) i * dim, dim, dot + i, sqnorm + i);
+		if (n - i == 3)
+			sum_both(3, q, x + (int64_t) i * dim, dim, dot + i, sqnorm + i);
+		else if (n - i == 2)
+			sum_both(2, q, x + (int64_t) i * dim, dim, dot + i, sqnorm + i);
+		else if (n - i == 1)
+			sum_both(1, q, x + (int64_t) i * dim, dim, dot + i, sqnorm + i);
+		return;
 	}
 	for (; i < n; i++)
 	{
