@@ -24,7 +24,9 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -525,6 +527,10 @@ nw_check_index(PG_FUNCTION_ARGS)
 											   "nwhead index check",
 											   ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old;
+
+	/* who may not look may not hold up writers either */
+	if (OidIsValid(heapid) && !nw_owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(relid));
 
 	/* table before index, as everyone else; a standby has no writers */
 	if (OidIsValid(heapid))
