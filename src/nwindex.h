@@ -141,6 +141,15 @@ typedef struct NwListData
 	uint32		insert_nth;		/* which page of the list that is */
 } NwListData;
 
+/* The bound of a list that needs so many slots: some ahead, so that it lasts. */
+static inline uint32
+nw_list_bound(uint64 slots)
+{
+	uint64		bound = slots + slots / 64 + 8;
+
+	return (uint32) Min(bound, PG_UINT32_MAX);
+}
+
 #define NW_LISTS_PER_PAGE	((int) (NW_PAGE_ROOM / sizeof(NwListData)))
 #define NwPageGetLists(page) ((NwListData *) PageGetContents(page))
 

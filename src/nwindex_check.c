@@ -20,6 +20,8 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/xlog.h"
+#include "access/xlogrecovery.h"
 #include "catalog/index.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -85,6 +87,10 @@ typedef struct Check
 static void
 check_pages(Check *check)
 {
+	/* nothing on disk is newer than the log */
+	XLogRecPtr	latest = RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) :
+		GetXLogInsertRecPtr();
+
 	check->nblocks = RelationGetNumberOfBlocks(check->index);
 	check->kind = palloc_extended(check->nblocks,
 								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -113,8 +119,13 @@ check_pages(Check *check)
 				header->pd_lower > header->pd_upper)
 				report(check, "Block %u has a damaged page header.", block);
 			if (header->pd_upper > header->pd_special ||
-				header->pd_lower < SizeOfPageHeaderData)
+				header->pd_lower < SizeOfPageHeaderData ||
+				(header->pd_lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0 ||
+				header->pd_flags != 0 || header->pd_prune_xid != 0 ||
+				PageGetPageLayoutVersion(page) != PG_PAGE_LAYOUT_VERSION)
 				report(check, "Block %u has a damaged page header.", block);
+			if (PageGetLSN(page) > latest)
+				report(check, "Block %u is from the future.", block);
 			if (tail->next != InvalidBlockNumber &&
 				((tail->kind != NW_PAGE_LABELS && tail->kind != NW_PAGE_CODES) ||
 				 tail->next >= check->nblocks))
@@ -180,11 +191,15 @@ check_labels(Check *check)
 		for (OffsetNumber i = FirstOffsetNumber; i <= last; i++)
 		{
 			ItemId		id = PageGetItemId(page, i);
-			NwLabelItem *item = (NwLabelItem *) PageGetItem(page, id);
+			NwLabelItem *item = (NwLabelItem *) ((char *) page +
+												 ItemIdGetOffset(id));
 			int			n = check->images->n;
 
 			if (!ItemIdIsNormal(id) ||
-				ItemIdGetOffset(id) + ItemIdGetLength(id) > BLCKSZ ||
+				ItemIdGetOffset(id) < ((PageHeader) page)->pd_upper ||
+				ItemIdGetOffset(id) + ItemIdGetLength(id) >
+				((PageHeader) page)->pd_special ||
+				ItemIdGetOffset(id) != MAXALIGN(ItemIdGetOffset(id)) ||
 				ItemIdGetLength(id) < offsetof(NwLabelItem, image) ||
 				ItemIdGetLength(id) != offsetof(NwLabelItem, image) + item->len)
 				report(check, "Label %u of block %u has a wrong length.", i,
@@ -399,8 +414,10 @@ check_list(Check *check, uint32 number)
 		block = NwPageGetTail(page)->next;
 		CHECK_FOR_INTERRUPTS();
 	}
-	if (BlockNumberIsValid(list.insert_page) && !insert_seen)
+	if (BlockNumberIsValid(list.first_page) != insert_seen)
 		report(check, "List %u takes rows at the wrong page.", number);
+	if (list.bound > nw_list_bound((uint64) nth * layout->slots))
+		report(check, "List %u has fewer slots than its bound says.", number);
 }
 
 /* Insist that every page belongs somewhere. */
@@ -409,9 +426,22 @@ check_reached(Check *check)
 {
 	for (BlockNumber block = 0; block < check->nblocks; block++)
 	{
-		/* a crash may leave a page that is named by nothing yet */
-		if (!check->reached[block] && check->kind[block] != 0 &&
-			check->kind[block] != NW_PAGE_CODES)
+		bool		empty = false;
+
+		if (check->reached[block] || check->kind[block] == 0)
+			continue;
+
+		/* a crash may leave a page of codes that is named by nothing yet */
+		if (check->kind[block] == NW_PAGE_CODES)
+		{
+			Buffer		buffer = nw_page_read(check->index, block,
+											  NW_PAGE_CODES,
+											  BUFFER_LOCK_SHARE);
+
+			empty = NwPageGetCodes(BufferGetPage(buffer))->used == 0;
+			UnlockReleaseBuffer(buffer);
+		}
+		if (!empty)
 			report(check, "Block %u is named by no other.", block);
 	}
 }

@@ -17,9 +17,6 @@
 #include "compat.h"
 #include "nwindex.h"
 
-/* Slots that a list's bound is ahead of those used, at least. */
-#define BOUND_AHEAD		8
-
 /* What one insertion works on. */
 typedef struct Insertion
 {
@@ -186,10 +183,8 @@ update_list(Insertion *insertion, uint64 n, BlockNumber page, uint32 nth)
 
 	if (n >= list->bound)
 	{
-		uint64		bound = n + 1 + n / 64 + BOUND_AHEAD;
-
 		list->norm_min = list->bound == 0 ? norm : Min(list->norm_min, norm);
-		list->bound = (uint32) Min(bound, PG_UINT32_MAX);
+		list->bound = nw_list_bound(n + 1);
 	}
 	list->radius = Max(list->radius, insertion->distance);
 	list->norm_min = Min(list->norm_min, norm);
