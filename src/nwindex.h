@@ -115,6 +115,7 @@ typedef struct NwMeta
 	BlockNumber first_lists;
 	BlockNumber first_centers;
 	uint64		built_rows;		/* when the index was built */
+	uint32		checksum;		/* of the above, which never changes */
 } NwMeta;
 
 #define NwPageGetMeta(page) ((NwMeta *) PageGetContents(page))
@@ -226,6 +227,9 @@ extern Buffer nw_page_read(Relation index, BlockNumber block, NwPageKind kind,
 
 /* Add a page to the file; it comes back locked exclusively. */
 extern Buffer nw_page_extend(Relation index, ForkNumber fork);
+
+/* The checksum that a meta page should have. */
+extern uint32 nw_meta_checksum(const NwMeta *meta);
 
 /* Read the meta page, and the layout that follows from it. */
 extern void nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout);

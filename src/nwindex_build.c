@@ -744,6 +744,7 @@ fill_meta(Page page, const NwMeta *meta)
 {
 	nw_page_init(page, NW_PAGE_META);
 	*NwPageGetMeta(page) = *meta;
+	NwPageGetMeta(page)->checksum = nw_meta_checksum(meta);
 }
 
 /* Write the whole file. */

@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "port/pg_crc32c.h"
 #include "storage/lmgr.h"
 
 #include "compat.h"
@@ -157,6 +158,17 @@ nw_page_extend(Relation index, ForkNumber fork)
 	return buffer;
 }
 
+uint32
+nw_meta_checksum(const NwMeta *meta)
+{
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, meta, offsetof(NwMeta, checksum));
+	FIN_CRC32C(crc);
+	return crc;
+}
+
 void
 nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout)
 {
@@ -166,7 +178,8 @@ nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout)
 	UnlockReleaseBuffer(buffer);
 	if (meta->magic != NW_INDEX_MAGIC || meta->version != NW_INDEX_VERSION ||
 		meta->dim < 1 || meta->dim > NW_INDEX_MAX_DIM || meta->nlists < 1 ||
-		(meta->vector_type != NW_VECTOR && meta->vector_type != NW_HALFVEC))
+		(meta->vector_type != NW_VECTOR && meta->vector_type != NW_HALFVEC) ||
+		meta->checksum != nw_meta_checksum(meta))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" has an unexpected meta page",
