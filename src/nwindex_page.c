@@ -50,7 +50,15 @@ void
 nw_page_slots(Page page, const NwLayout *layout, NwSlots *slots)
 {
 	char	   *contents = PageGetContents(page);
+	int			used = NwPageGetCodes(page)->used;
 
+	/* arrays of readers have room for no more */
+	if (used > layout->slots)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("page of an nw index has %d slots, not %d at the most",
+						used, layout->slots),
+				 errhint("Please REINDEX it.")));
 	slots->code = (int8 *) (contents + layout->code);
 	slots->scale = (float *) (contents + layout->scale);
 	slots->error = (float *) (contents + layout->error);
