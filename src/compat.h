@@ -85,6 +85,17 @@ nw_check_select(RangeTblEntry *rte, Bitmapset *columns)
 }
 #endif
 
+/*
+ * Until 17, old_snapshot_threshold let VACUUM remove rows that a snapshot still
+ * sees; reading one of these must fail then, as the executor makes it.
+ */
+#if PG_VERSION_NUM < 170000
+#include "utils/snapmgr.h"
+#define nw_snapshots_expire()		OldSnapshotThresholdActive()
+#else
+#define nw_snapshots_expire()		false
+#endif
+
 /* One check of ownership for all object kinds came with 16, too. */
 #if PG_VERSION_NUM >= 160000
 #define nw_owns_relation(relid, role) \

@@ -184,7 +184,7 @@ nw_index_find(const NwSource *source, bool ids)
 
 	if (nw_engine == NW_ENGINE_EXECUTOR || source->distilled ||
 		source->weight || source->label == NULL ||
-		IsolationIsSerializable() ||
+		IsolationIsSerializable() || nw_snapshots_expire() ||
 		!IsMVCCSnapshot(GetActiveSnapshot()) ||
 		check_enable_rls(source->relid, InvalidOid, true) == RLS_ENABLED)
 		return NULL;
