@@ -147,11 +147,9 @@ class_of(Build *build, Datum label)
 	{
 		int			old = build->class_allocated;
 
-		build->class_allocated = Max(64, 2 * class);
-		build->class = old == 0 ?
-			palloc_extended(build->class_allocated * sizeof(BuildClass),
-							MCXT_ALLOC_HUGE) :
-			repalloc_huge(build->class, build->class_allocated * sizeof(BuildClass));
+		build->class_allocated = 2 * class;
+		build->class = repalloc_huge(build->class, build->class_allocated *
+									 sizeof(BuildClass));
 		memset(build->class + old, 0,
 			   (build->class_allocated - old) * sizeof(BuildClass));
 		if (nw_labels_memory(build->images) >
@@ -184,24 +182,22 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	if (isnull[NW_INDEX_EMBEDDING] || isnull[NW_INDEX_LABEL])
 		return;
 
-	/* classes outlive the row, so they are numbered in the build's context */
+	old = MemoryContextSwitchTo(build->row_mcxt);
 	class = class_of(build, values[NW_INDEX_LABEL]);
 	build->class[class].rows++;
 	build->seen++;
 	if (place == build->sample_size)
-	{
 		place = nw_random_below(&build->random, build->seen);
-		if (place >= build->sample_size)
-			return;
-	}
 	else
 		build->sampled++;
-	old = MemoryContextSwitchTo(build->row_mcxt);
-	(void) nw_vector_bytes(build->index, &build->layout,
-						   values[NW_INDEX_EMBEDDING], &vector);
-	memcpy(build->sample + place * build->layout.dim, vector.x,
-		   build->layout.dim * sizeof(float));
-	build->sample_class[place] = class;
+	if (place < build->sample_size)
+	{
+		(void) nw_vector_bytes(build->index, &build->layout,
+							   values[NW_INDEX_EMBEDDING], &vector);
+		memcpy(build->sample + place * build->layout.dim, vector.x,
+			   build->layout.dim * sizeof(float));
+		build->sample_class[place] = class;
+	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(build->row_mcxt);
 }
@@ -417,9 +413,9 @@ assign_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 	(void) alive;
 	if (isnull[NW_INDEX_EMBEDDING] || isnull[NW_INDEX_LABEL])
 		return;
-	class = class_of(build, values[NW_INDEX_LABEL]);
 
 	old = MemoryContextSwitchTo(build->row_mcxt);
+	class = class_of(build, values[NW_INDEX_LABEL]);
 	bytes = nw_vector_bytes(build->index, &build->layout,
 							values[NW_INDEX_EMBEDDING], &vector);
 	list = choose_list(build, class, vector.x);
@@ -801,6 +797,8 @@ nw_index_build(Relation heap, Relation index, IndexInfo *info)
 	describe_index(index, &build.layout, &label_type);
 	nw_textout_init(&build.label_out, label_type, mcxt);
 	build.images = nw_labels_create(mcxt, TEXTOID);
+	build.class_allocated = 64;
+	build.class = palloc0(build.class_allocated * sizeof(BuildClass));
 	build.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row",
 										   ALLOCSET_DEFAULT_SIZES);
 
