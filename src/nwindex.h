@@ -281,6 +281,9 @@ extern NwBytes nw_label_image(Relation index, NwTextOut *out, Datum *label);
 /* The label behind an image, as a datum of the column's type. */
 extern Datum nw_label_datum(const NwTextOut *out, const char *image, int len);
 
+/* Say whether a line pointer of a page of labels leads to a whole item. */
+extern bool nw_label_is_valid(Page page, ItemId id);
+
 /* Call back for each class; stops where the callback returns false. */
 typedef bool (*NwLabelCallback) (const NwLabelItem *item, void *arg);
 extern void nw_labels_scan(Relation index, const NwMeta *meta,

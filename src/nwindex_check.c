@@ -195,13 +195,7 @@ check_labels(Check *check)
 												 ItemIdGetOffset(id));
 			int			n = check->images->n;
 
-			if (!ItemIdIsNormal(id) ||
-				ItemIdGetOffset(id) < ((PageHeader) page)->pd_upper ||
-				ItemIdGetOffset(id) + ItemIdGetLength(id) >
-				((PageHeader) page)->pd_special ||
-				ItemIdGetOffset(id) != MAXALIGN(ItemIdGetOffset(id)) ||
-				ItemIdGetLength(id) < offsetof(NwLabelItem, image) ||
-				ItemIdGetLength(id) != offsetof(NwLabelItem, image) + item->len)
+			if (!nw_label_is_valid(page, id))
 				report(check, "Label %u of block %u has a wrong length.", i,
 					   block);
 			if (item->class != (uint32) n ||

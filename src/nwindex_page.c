@@ -339,6 +339,20 @@ nw_label_datum(const NwTextOut *out, const char *image, int len)
 	return PointerGetDatum(copy);
 }
 
+bool
+nw_label_is_valid(Page page, ItemId id)
+{
+	uint32		offset = ItemIdGetOffset(id);
+	uint32		length = ItemIdGetLength(id);
+
+	return ItemIdIsNormal(id) && offset == MAXALIGN(offset) &&
+		offset >= ((PageHeader) page)->pd_upper &&
+		offset + length <= ((PageHeader) page)->pd_special &&
+		length >= offsetof(NwLabelItem, image) &&
+		length == offsetof(NwLabelItem, image) +
+		((NwLabelItem *) ((char *) page + offset))->len;
+}
+
 void
 nw_labels_scan(Relation index, const NwMeta *meta, NwLabelCallback callback,
 			   void *arg)
@@ -354,8 +368,17 @@ nw_labels_scan(Relation index, const NwMeta *meta, NwLabelCallback callback,
 		OffsetNumber last = PageGetMaxOffsetNumber(page);
 
 		for (OffsetNumber i = FirstOffsetNumber; go_on && i <= last; i++)
-			go_on = callback((NwLabelItem *) PageGetItem(page, PageGetItemId(page, i)),
-							 arg);
+		{
+			ItemId		id = PageGetItemId(page, i);
+
+			if (!nw_label_is_valid(page, id))
+				ereport(ERROR,
+						(errcode(ERRCODE_INDEX_CORRUPTED),
+						 errmsg("index \"%s\" has a damaged label at block %u",
+								RelationGetRelationName(index), block),
+						 errhint("Please REINDEX it.")));
+			go_on = callback((NwLabelItem *) PageGetItem(page, id), arg);
+		}
 		block = NwPageGetTail(page)->next;
 		UnlockReleaseBuffer(buffer);
 	}
