@@ -6,32 +6,34 @@
  * the code misses; |r| <= error, which is computed from the rounded scale and
  * rounded up itself.  u is the half-unit of a float, 2^-24.
  *
- * Products with codes.  Let s = sum of t_j * code_j * scale over all
- * dimensions, t being w = q - c or w = q, divided by the smallest power of two
- * that leaves no |t_j| above 1.  So nothing overflows, and what underflows is
- * below 2^-149 of the largest term's factor t_j: nothing beside the rest.
- * Rounding t to float costs u of each term, the product and dim / 16 + 1
- * additions in its lane u of the sum so far each, and folding the lanes and
- * adding what is left over 5 more, so s is off by at most
- *		(dim / 16 + 8) u * sum |t_j| |scale * code_j|
- *		<= (dim / 16 + 8) u * |w| |y|,
- * by Cauchy and Schwarz.  share is (dim / 16 + 16) u: the difference covers
- * terms of u^2, sqnorm's rounding, and all that is done in double.
+ * Products with codes.  w is q - c or q, and t is w divided by a power of two
+ * that is no smaller than |w|, nor twice as large: nothing overflows, and what
+ * a t_j loses by underflow, 2^-150, is nothing beside |t| >= 1/2.  The sum of
+ * t_j * code_j has rounding errors of u for each t_j, for each product, for
+ * each of up to dim / 16 additions in its lane and for four additions that
+ * fold the lanes: together at most
+ *		(dim / 16 + 6) u * sum |t_j| |code_j| <= (dim / 16 + 6) u * |t| |code|,
+ * by Cauchy and Schwarz, so w . y is off by at most (dim / 16 + 6) u |w| |y|.
+ * share is (dim / 16 + 16) u: the difference covers terms of u^2, sqnorm's
+ * rounding, and all that is done in double.
  *
  * Distances.  |q - c - y|^2 = |w|^2 + |y|^2 - 2 w . y, and 2 |w| |y| <=
  * |w|^2 + |y|^2, so it is off by at most share * (|w|^2 + |y|^2), and TINY
- * where sqnorm underflows.  The distance of x itself differs from its root by
- * at most error, by the triangle inequality.
+ * where sqnorm underflows.  The distance of x differs from its root by at most
+ * error, by the triangle inequality.
  *
  * Inner products.  q . x = q . c + q . y + q . r, off by |q| error, by
  * share * |q| |y| with |y| <= scale * 127 * sqrt(dim), and by what double
  * precision loses in q . c.
  *
- * Cosines are inner products divided by norms; a norm is known within 2 u.
+ * Cosines are inner products with a query of length 1, divided by norms that
+ * are known within 2 u.  A squared distance on the sphere is |q'|^2 + |x'|^2
+ * less twice the cosine, and each of these lengths is 1 or 0.
  *
- * WIDE and NEAR cover double's rounding, here and in kernel.c, relative and
- * absolute: at most (dim / 16 + 8) * 2^-44 there and less here, which is below
- * 1e-10 up to 16,000 dimensions.
+ * WIDE and NEAR cover double's rounding, here and in kernel.c, the one
+ * relative, the other absolute in cosines and relative to |q| |x| in inner
+ * products: it is at most (dim / 16 + 8) * 2^-44, which is below 1e-10 up to
+ * 16,000 dimensions.
  */
 #include "code.h"
 
@@ -215,11 +217,8 @@ nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center,
 		line->plus = 1;
 		line->slack = share * line->base + TINY;
 		line->share = share;
+		line->times = -2;
 		norm = sqrt(line->base);
-		frexp(norm, &exponent);
-		unit = ldexp(1, exponent);
-		line->times = -2 * unit;
-		nw_simd->code_query(query->q, center, query->dim, 1 / unit, t);
 	}
 	else
 	{
@@ -228,12 +227,15 @@ nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center,
 		line->slack = NEAR * norm * length(center, query->dim);
 		line->share = (1 + WIDE) * norm;
 		line->step = (share + NEAR) * norm * NW_CODE_MAX * sqrt(query->dim);
+		line->times = 1;
 		line->least = -HUGE_VAL;
-		frexp(norm, &exponent);
-		unit = ldexp(1, exponent);
-		line->times = unit;
-		nw_simd->code_query(query->q, NULL, query->dim, 1 / unit, t);
+		center = NULL;
 	}
+	frexp(norm, &exponent);
+	unit = ldexp(1, exponent);
+	line->times *= unit;
+	nw_simd->code_query(query->q, center, query->dim, 1 / unit, t);
+
 	cq->kernel = query->kernel;
 	cq->dim = query->dim;
 	cq->factor = query->inverse_tau;

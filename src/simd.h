@@ -151,8 +151,8 @@ typedef struct NwSimd
 
 	/*
 	 * out[i] = sum over j of t[j] * code[i][j] in float; t [dim], code
-	 * [n][dim].  Off by at most dim / 16 + 6 half-units in the last place of a
-	 * float, of the sum of the terms' magnitudes: see code.c.
+	 * [n][dim].  Off by at most dim / 16 + 6 half-units in the last place of the
+	 * sum of the terms' magnitudes: see code.c.
 	 */
 	void		(*code_dot) (const float *t, const int8_t *code, int dim, int n,
 							 float *out);
