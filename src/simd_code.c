@@ -110,6 +110,11 @@ nw_scalar_code_cosines(const float *norm, int n, float least, double share,
 #define AVX512	__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
 #define INLINE	inline __attribute__((always_inline))
 
+/* Fetch what the loop comes to next; past the end this does no harm. */
+#define AHEAD(p) \
+	_mm_prefetch((const char *) ((uintptr_t) (p) + NW_PREFETCH_BYTES), \
+				 _MM_HINT_T0)
+
 AVX2 void
 nw_avx2_code_query(const double *q, const float *center, int dim,
 				   double scale, float *t)
@@ -194,6 +199,13 @@ nw_avx2_code_dot(const float *t, const int8_t *code, int dim, int n,
 			__m256		t0 = _mm256_loadu_ps(t + j);
 			__m256		t1 = _mm256_loadu_ps(t + j + 8);
 
+			if (j % 64 == 0)
+			{
+				AHEAD(c0 + j);
+				AHEAD(c1 + j);
+				AHEAD(c2 + j);
+				AHEAD(c3 + j);
+			}
 			step16(&a0, &b0, t0, t1, c0 + j);
 			step16(&a1, &b1, t0, t1, c1 + j);
 			step16(&a2, &b2, t0, t1, c2 + j);
@@ -425,6 +437,13 @@ nw_avx512_code_dot(const float *t, const int8_t *code, int dim, int n,
 		{
 			__m512		q = _mm512_loadu_ps(t + j);
 
+			if (j % 64 == 0)
+			{
+				AHEAD(c0 + j);
+				AHEAD(c1 + j);
+				AHEAD(c2 + j);
+				AHEAD(c3 + j);
+			}
 			a = step(a, q, c0 + j);
 			b = step(b, q, c1 + j);
 			c = step(c, q, c2 + j);
