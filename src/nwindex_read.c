@@ -431,6 +431,7 @@ nw_index_next_page(NwIndexPages *pages)
 		nw_index_read_page(pages->reader, pages->part, pages->next,
 						   pages->wanted, rows);
 		pin_vectors(pages->reader, pages->part, rows);
+		pgstat_count_index_tuples(pages->part->index, rows->n);
 		pages->next = rows->next;
 		pages->ahead = rows;
 	}
@@ -495,7 +496,6 @@ nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 				}
 				MemoryContextSwitchTo(old);
 				MemoryContextReset(row_mcxt);
-				pgstat_count_index_tuples(part->index, rows->n);
 			}
 		}
 	}
