@@ -357,15 +357,34 @@ offer_heaviest(NwBatch *batch, NwAnswer *answer, const Rows *rows,
 	}
 }
 
+/* Add a query's scores to the masses of classes in any order. */
+static void
+scatter_scores(NwTally *tally, const Rows *rows, const double *score)
+{
+	double		bin[NW_BLOCK_ROWS];
+	uint64_t	hi[NW_BLOCK_ROWS];
+	uint64_t	lo[NW_BLOCK_ROWS];
+
+	nw_simd->exp_split(score, rows->n, bin, hi, lo);
+
+	/* a term of no mass in no bin is as good as none */
+	for (int j = 0; j < rows->n; j++)
+	{
+		if (score[j] == -HUGE_VAL)
+		{
+			bin[j] = -HUGE_VAL;
+			hi[j] = lo[j] = 0;
+		}
+	}
+	nw_mass_scatter(tally->mass, rows->class, rows->n, bin, hi, lo);
+}
+
 /* Compare all queries of the block with a block of rows. */
 static void
 compare_rows(NwBatch *batch, const Rows *rows)
 {
 	BatchState *state = batch->state;
 	double		score[NW_BLOCK_ROWS];
-	double		bin[NW_BLOCK_ROWS];
-	uint64_t	hi[NW_BLOCK_ROWS];
-	uint64_t	lo[NW_BLOCK_ROWS];
 	Run			run[NW_BLOCK_ROWS + 1];
 	int			nruns = 0;
 	const Own  *own;
@@ -400,29 +419,24 @@ compare_rows(NwBatch *batch, const Rows *rows)
 			for (int j = 0; j < rows->n; j++)
 				score[j] += rows->log_weight[j];
 		}
-		nw_simd->exp_split(score, rows->n, bin, hi, lo);
 
-		/* a term of no mass in no bin is as good as none */
+		/* a score of -infinity adds nothing */
 		for (int k = 0; k < state->nown; k++)
 		{
 			if (own[k].query == i)
-			{
-				score[own[k].place] = bin[own[k].place] = -HUGE_VAL;
-				hi[own[k].place] = lo[own[k].place] = 0;
-			}
+				score[own[k].place] = -HUGE_VAL;
 		}
 
 		ensure_masses(state, tally);
 		if (rows->sorted)
 		{
 			for (int r = 0; r < nruns; r++)
-				nw_mass_add_run(&tally->mass[run[r].class],
-								run[r + 1].start - run[r].start,
-								bin + run[r].start, hi + run[r].start,
-								lo + run[r].start);
+				nw_mass_add_scores(&tally->mass[run[r].class],
+								   run[r + 1].start - run[r].start,
+								   score + run[r].start);
 		}
 		else
-			nw_mass_scatter(tally->mass, rows->class, rows->n, bin, hi, lo);
+			scatter_scores(tally, rows, score);
 		if (batch->top > 0)
 			offer_heaviest(batch, answer, rows, measure, score);
 		if (state->kept)

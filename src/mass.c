@@ -17,6 +17,9 @@ _Static_assert(NW_BINS == 3 && NW_BIN_BITS == 32,
 #define RUN_SHORT		4
 #define RUN_BLOCK		1024
 
+/* How many scores are split at a time. */
+#define SPLIT_BLOCK		256
+
 _Static_assert(RUN_BLOCK <= NW_BIN_SUM_MAX, "no overflow");
 
 /* exponents beyond double's whole range, subnormals included */
@@ -163,6 +166,77 @@ nw_mass_add_run(NwMass *mass, int n, const double *bin,
 		bin += m;
 		hi += m;
 		lo += m;
+		n -= m;
+	}
+}
+
+/* Split the exponentials of scores, and add them to one mass. */
+static void
+add_split_scores(NwMass *mass, int n, const double *score)
+{
+	double		bin[SPLIT_BLOCK];
+	uint64_t	hi[SPLIT_BLOCK];
+	uint64_t	lo[SPLIT_BLOCK];
+
+	for (int i = 0; i < n; i += SPLIT_BLOCK)
+	{
+		int			m = n - i < SPLIT_BLOCK ? n - i : SPLIT_BLOCK;
+
+		nw_simd->exp_split(score + i, m, bin, hi, lo);
+
+		/* a term of no mass in no bin is as good as none */
+		for (int k = 0; k < m; k++)
+		{
+			if (score[i + k] == -HUGE_VAL)
+			{
+				bin[k] = -HUGE_VAL;
+				hi[k] = lo[k] = 0;
+			}
+		}
+		nw_mass_add_run(mass, m, bin, hi, lo);
+	}
+}
+
+/*
+ * Add exponentials to one mass.
+ *
+ * A larger score has no lower bin (the power of two that exp_split rounds to
+ * grows with the score, and so does f where the power stays), so the largest
+ * score tells the highest bin before any other term is known.
+ */
+void
+nw_mass_add_scores(NwMass *mass, int n, const double *score)
+{
+	while (n > 0)
+	{
+		int			m = n < RUN_BLOCK ? n : RUN_BLOCK;
+		double		largest = nw_simd->max(score, m);
+		double		bin;
+		uint64_t	hi;
+		uint64_t	lo;
+
+		if (largest == -HUGE_VAL)
+			bin = -HUGE_VAL;
+		else
+			nw_simd->exp_split(&largest, 1, &bin, &hi, &lo);
+		if (m < RUN_SHORT || nw_simd->exp_bins == NULL ||
+			!(fabs(bin) <= NW_EXP_BINS_TOP - NW_BINS))
+			add_split_scores(mass, m, score);
+		else
+		{
+			uint64_t	low[NW_BINS];
+			uint64_t	high[NW_BINS];
+
+			if (bin > mass->top)
+				raise_top(mass, bin);
+			if (mass->top - bin < NW_BINS)
+			{
+				nw_simd->exp_bins(mass->top, m, score, low, high);
+				for (int k = 0; k < NW_BINS; k++)
+					mass->bin[k] += ((nw_uint128) high[k] << 32) + low[k];
+			}
+		}
+		score += m;
 		n -= m;
 	}
 }

@@ -72,6 +72,12 @@ extern void nw_mass_add_run(NwMass *mass, int n, const double *bin,
 							const uint64_t *hi, const uint64_t *lo);
 
 /*
+ * Add exp(score[i]), i = 0 .. n - 1, all to one mass: the same bits, faster
+ * still where the terms themselves are not asked for.  -HUGE_VAL adds nothing.
+ */
+extern void nw_mass_add_scores(NwMass *mass, int n, const double *score);
+
+/*
  * The value of a sum without one of its terms, by exact subtraction.
  *
  * True: *rest has the bits of a sum that never had the term.  False: the term

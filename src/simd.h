@@ -28,6 +28,9 @@
 /* How many terms bin_sum takes: a term is below 2^84. */
 #define NW_BIN_SUM_MAX	4096
 
+/* Where exp_bins has integers for bins. */
+#define NW_EXP_BINS_TOP	0x1p24
+
 /* The largest number in a half-size copy, see coarse.h. */
 #define NW_COARSE_MAX	32767
 
@@ -129,6 +132,15 @@ typedef struct NwSimd
 	void		(*bin_sum) (double top, int n, const double *bin,
 							const uint64_t *hi, const uint64_t *lo,
 							uint64_t *low, uint64_t *high);
+
+	/*
+	 * exp_split and bin_sum in one, with nothing stored in between.  No score
+	 * has a bin above top, top is within NW_EXP_BINS_TOP of 0, and n is at
+	 * most NW_BIN_SUM_MAX; -HUGE_VAL counts as nothing.  NULL where the two
+	 * are as good: see nw_mass_add_scores().
+	 */
+	void		(*exp_bins) (double top, int n, const double *score,
+							 uint64_t *low, uint64_t *high);
 
 	/*
 	 * copy[j] = x[j] * scale / step, rounded and kept within -32767 .. 32767;

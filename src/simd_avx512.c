@@ -534,6 +534,7 @@ const NwSimd nw_simd_avx512 = {
 	.exp_sum = nw_avx512_exp_sum,
 	.max = nw_avx512_max,
 	.bin_sum = nw_avx512_bin_sum,
+	.exp_bins = nw_avx512_exp_bins,
 	.coarse_copy = nw_avx512_coarse_copy,
 	.coarse_sqdist = nw_avx512_coarse_sqdist,
 	.code_query = nw_avx512_code_query,

@@ -25,6 +25,8 @@
 #define QUERIES	8				/* side by side */
 #define ROWS	16
 
+#define CACHE_LINE	64
+
 _Static_assert(NW_TILE_QUERIES % QUERIES == 0 && NW_TILE_DIM % NW_LANES == 0 &&
 			   NW_LANES == 16, "tiles of whole steps");
 
@@ -169,11 +171,6 @@ fill(Tile *tile, const float *x, int dim, int rows, int width)
 			const float *row = x + (int64_t) i * dim + j;
 
 			r[i] = _mm512_maskz_loadu_ps(i < rows ? mask : 0, row);
-
-			/* the rows of the next tile; past the end this does no harm */
-			_mm_prefetch((const char *) ((uintptr_t) row +
-										 sizeof(float) * ROWS * dim),
-						 _MM_HINT_T0);
 		}
 		transpose(r);
 #pragma GCC unroll 16
@@ -185,6 +182,22 @@ fill(Tile *tile, const float *x, int dim, int rows, int width)
 							_mm512_cvtps_pd(_mm512_extractf32x8_ps(r[i], 1)));
 		}
 	}
+}
+
+/*
+ * Fetch one of several parts of the rows of the next tile: memory delivers
+ * while the processor adds up, where a burst would keep it waiting.  Past the
+ * end this does no harm.
+ */
+static INLINE void
+prefetch(const float *next, int dim, int part, int parts)
+{
+	int64_t		size = (int64_t) sizeof(float) * ROWS * dim;
+	uintptr_t	from = (uintptr_t) next + size * part / parts;
+	uintptr_t	to = (uintptr_t) next + size * (part + 1) / parts;
+
+	for (; from < to; from += CACHE_LINE)
+		_mm_prefetch((const char *) from, _MM_HINT_T1);
 }
 
 /* Store the sums of nq queries with some rows, n apart. */
@@ -210,13 +223,22 @@ sum_part(SumKind kind, const double *const *q, const Tile *tile,
 		 const __m512d *scale, int width, bool first, bool last, Sums *saved,
 		 Sums *level)
 {
+	if (first && last)
+	{
+		/* written out, since carries that come and go are guessed wrong */
+#pragma GCC unroll 16
+		for (int t = 0; t < NW_LANES; t++)
+			sum_lane(kind, NULL, q, tile, scale, lane_order[t], width, t,
+					 level);
+		return;
+	}
 	for (int t = 0; t < NW_LANES; t++)
 	{
 		int			lane = lane_order[t];
 
 		if (first)
-			sum_lane(kind, NULL, q, tile, scale, lane, width, last ? t : 0,
-					 last ? level : &saved[lane]);
+			sum_lane(kind, NULL, q, tile, scale, lane, width, 0,
+					 &saved[lane]);
 		else
 			sum_lane(kind, &saved[lane], q, tile, scale, lane, width,
 					 last ? t : 0, last ? level : &saved[lane]);
@@ -229,6 +251,7 @@ sum_block(SumKind kind, const double *q, int nq, const float *x,
 		  const double *scale, int dim, int n, double *out)
 {
 	int			parts = (dim + NW_TILE_DIM - 1) / NW_TILE_DIM;
+	int			steps = parts * ((nq + QUERIES - 1) / QUERIES);
 	Tile		tile __attribute__((aligned(64)));
 	Sums		saved[NW_TILE_QUERIES / QUERIES][NW_LANES];
 
@@ -237,6 +260,7 @@ sum_block(SumKind kind, const double *q, int nq, const float *x,
 		int			rows = n - i0 < ROWS ? n - i0 : ROWS;
 		__mmask16	mask = (__mmask16) ((1U << rows) - 1);
 		__m512d		row_scale[2];
+		int			steps_done = 0;
 
 		row_scale[0] = row_scale[1] = _mm512_setzero_pd();
 		if (kind == SUM_SQDIST_SCALED)
@@ -264,6 +288,9 @@ sum_block(SumKind kind, const double *q, int nq, const float *x,
 					const double *each[QUERIES];
 					int			m = q_end - k < QUERIES ? q_end - k : QUERIES;
 					Sums		level[5];
+
+					prefetch(x + (int64_t) (i0 + ROWS) * dim, dim,
+							 steps_done++, steps);
 
 					/* the last query stands in for those that are missing */
 					for (int i = 0; i < QUERIES; i++)

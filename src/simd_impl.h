@@ -71,7 +71,7 @@ typedef enum SumKind
 #define NW_EXP_P10	0x1.c0637aa9b448fp-32
 
 /*
- * The constants of exp_sum, which has 2^f in common.  Adding NW_EXP_ROUND to
+ * The constants of exp_sum and exp_bins, which have 2^f in common.  Adding NW_EXP_ROUND to
  * a number of magnitude below 2^51 rounds it to an integer, which the low bits
  * of the sum hold; arguments below NW_EXP_SUM_MIN count as 0, so that 2^n is
  * never subnormal.
@@ -164,6 +164,8 @@ extern double nw_avx512_max(const double *value, int n);
 extern void nw_avx512_bin_sum(double top, int n, const double *bin,
 							  const uint64_t *hi, const uint64_t *lo,
 							  uint64_t *low, uint64_t *high);
+extern void nw_avx512_exp_bins(double top, int n, const double *score,
+							   uint64_t *low, uint64_t *high);
 
 #endif							/* __x86_64__ */
 

@@ -60,6 +60,55 @@ check_runs(double low, double high)
 		nw_mass_add_run(&run, n - cut, bin + cut, hi + cut, lo + cut);
 		CHECK(same(&one, &run), "%s: %d and %d terms", nw_simd->name, cut,
 			  n - cut);
+
+		nw_mass_clear(&run);
+		nw_mass_add_scores(&run, n, score);
+		CHECK(same(&one, &run), "%s: %d scores", nw_simd->name, n);
+		nw_mass_clear(&run);
+		nw_mass_add_scores(&run, cut, score);
+		nw_mass_add_scores(&run, n - cut, score + cut);
+		CHECK(same(&one, &run), "%s: %d and %d scores", nw_simd->name, cut,
+			  n - cut);
+	}
+}
+
+/* Add scores at the borders of powers and bins, and scores that are none. */
+static void
+check_borders(void)
+{
+	for (int power = -200; power <= 200; power++)
+	{
+		NwMass		one;
+		NwMass		run;
+		double		border = power * M_LN2;
+		int			n = 0;
+
+		for (int k = -20; k <= 20; k++)
+		{
+			double		s = border;
+
+			for (int i = 0; i < abs(k); i++)
+				s = nextafter(s, k * HUGE_VAL);
+			score[n++] = s;
+			score[n++] = (power + 0.5) * M_LN2 + k * 1e-16;
+		}
+		nw_simd->exp_split(score, n, bin, hi, lo);
+		nw_mass_clear(&one);
+		nw_mass_clear(&run);
+		for (int i = 0; i < n; i++)
+			nw_mass_add_split(&one, bin[i], hi[i], lo[i]);
+		score[n++] = -HUGE_VAL;
+		nw_mass_add_scores(&run, n, score);
+		CHECK(same(&one, &run), "%s: power %d", nw_simd->name, power);
+	}
+	for (int n = 0; n < 20; n++)
+	{
+		NwMass		none;
+
+		score[n] = -HUGE_VAL;
+		nw_mass_clear(&none);
+		nw_mass_add_scores(&none, n + 1, score);
+		CHECK(nw_mass_is_empty(&none), "%s: %d", nw_simd->name, n);
 	}
 }
 
@@ -260,11 +309,15 @@ main(void)
 		nw_simd = nw_simd_find(names[k]);
 		check_runs(-30, 0);
 		check_runs(-150, 100);
+		check_runs(-52, -42);
 		check_runs(-1e6, 0);
+		check_runs(-3.8e8, -3.7e8);
+		check_runs(3.7e8, 3.8e8);
 		/* bins beyond 2^53 are no longer one apart */
 		check_runs(-1e18, 1e18);
 		check_runs(-1.3e19, -1.2e19);
 		check_runs(-1e300, 1e300);
+		check_borders();
 		check_overflow();
 		check_max();
 		check_exp_sum();
