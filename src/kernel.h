@@ -14,8 +14,10 @@
  * |q - x|^2 is |q|^2 + |x|^2 - 2 q . x where that is above NW_CANCELLED of
  * |q|^2 + |x|^2, else the sum of the squared differences: one fused operation
  * for each dimension of most pairs instead of two, and no digits are lost that
- * matter.  The relative error of a distance is below (dim / 16 + 8) * 2^-44,
- * in whatever engine, and its bits are the same in all.
+ * matter.  Norms and twice the product are each off by less than
+ * (dim / 16 + 4) * 2^-53 of |q|^2 + |x|^2, so the relative error of |q - x|^2
+ * is below (dim / 16 + 8) * 2^-42 and that of a distance half of it, in
+ * whatever engine; the bits are the same in all.
  *
  * A prime marks a vector scaled to length 1; a zero vector stays zero.  The
  * weight of a support is the softmax of its score.

@@ -225,11 +225,20 @@ sum_part(SumKind kind, const double *const *q, const Tile *tile,
 {
 	if (first && last)
 	{
+		/* the next queries follow these: fetch a sixteenth with each lane */
+		uintptr_t	next = (uintptr_t) (q[QUERIES - 1] + width);
+		int			size = (int) sizeof(double) * QUERIES * width / NW_LANES;
+
 		/* written out, since carries that come and go are guessed wrong */
 #pragma GCC unroll 16
 		for (int t = 0; t < NW_LANES; t++)
+		{
+			for (int i = 0; i < size; i += CACHE_LINE)
+				_mm_prefetch((const char *) (next + t * size + i),
+							 _MM_HINT_T0);
 			sum_lane(kind, NULL, q, tile, scale, lane_order[t], width, t,
 					 level);
+		}
 		return;
 	}
 	for (int t = 0; t < NW_LANES; t++)
