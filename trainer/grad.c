@@ -93,6 +93,13 @@ grad_neg(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_relu(NwGraph *g, const NwNode *r, NwT dy)
 {
+	if (g->native)
+	{
+		NwT			in[2] = {r->out[0], dy};
+
+		nw_accumulate(g, r->in[0], nw_node_out(g, nw_own_node(g, "ReluGrad", 2, in), NW_FLOAT, nw_shape_of(g, dy)));
+		return;
+	}
 	nw_accumulate(g, r->in[0], nw_mul(g, dy, nw_mask(g, "Greater", r->out[0], nw_scalar(g, 0))));
 }
 

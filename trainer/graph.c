@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gemm.h"
 #include "graph.h"
 
 /* Start an empty graph. */
@@ -16,6 +17,7 @@ nw_graph_new(NwPurpose purpose, bool gpu, NwStates *states, uint64_t seed)
 
 	g->purpose = purpose;
 	g->gpu = gpu;
+	g->native = purpose == NW_FOR_TRAINING && !gpu && nw_gemm_best() != NULL;
 	g->states = states;
 	g->seed = seed;
 	g->recording = purpose == NW_FOR_TRAINING;
@@ -413,6 +415,16 @@ nw_node(NwGraph *g, const char *type, int n_in, const NwT *in)
 	NW_GROW(g->node, g->n_nodes, g->cap_nodes);
 	set_node(&g->node[g->n_nodes], type, n_in, in);
 	return &g->node[g->n_nodes++];
+}
+
+/* Add a node of the program's own operators. */
+NwNode *
+nw_own_node(NwGraph *g, const char *type, int n_in, const NwT *in)
+{
+	NwNode	   *node = nw_node(g, type, n_in, in);
+
+	node->own = true;
+	return node;
 }
 
 /* Add a tape entry that stands for several nodes. */

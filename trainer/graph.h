@@ -12,6 +12,7 @@
 #include "util.h"
 
 #define NW_MAX_RANK 6
+#define NW_OWN_DOMAIN "nwhead"
 
 /* a tensor of a graph, by number */
 typedef int NwT;
@@ -79,6 +80,7 @@ typedef struct NwWindow
 typedef struct NwNode
 {
 	const char *type;			/* ONNX operator */
+	bool		own;			/* of the program itself, in the domain NW_OWN_DOMAIN */
 	int			n_in;
 	int			n_out;
 	int			n_attr;
@@ -153,6 +155,7 @@ typedef struct NwGraph
 	int			cap_constants;
 	NwPurpose	purpose;
 	bool		gpu;			/* emit what GPU providers can run */
+	bool		native;			/* emit operators of the program's own: conv.c, fused.c */
 	bool		recording;		/* put operators onto the tape */
 	uint64_t	seed;			/* of the first weights */
 	NwStates   *states;
@@ -207,6 +210,7 @@ NwAttr		nw_attr_float(const char *name, float v);
 NwAttr		nw_attr_ints(const char *name, int n, const int64_t *v);
 NwAttr		nw_attr_string(const char *name, const char *v);
 NwNode	   *nw_node(NwGraph *g, const char *type, int n_in, const NwT *in);
+NwNode	   *nw_own_node(NwGraph *g, const char *type, int n_in, const NwT *in);
 NwNode	   *nw_tape_entry(NwGraph *g, const char *type, int n_in, const NwT *in);
 void		nw_node_attr(NwNode *node, NwAttr attr);
 NwT			nw_node_out(NwGraph *g, NwNode *node, NwDtype type, NwShape shape);

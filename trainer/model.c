@@ -172,6 +172,7 @@ node_proto(NwPool *p, const NwGraph *g, const NwNode *node)
 	Onnx__NodeProto *m = NEW(p, Onnx__NodeProto, ONNX__NODE_PROTO__INIT);
 
 	m->op_type = (char *) node->type;
+	m->domain = node->own ? NW_OWN_DOMAIN : "";
 	m->name = g->tensor[node->out[0]].name;
 	m->n_input = (size_t) node->n_in;
 	m->input = pool_alloc(p, m->n_input * sizeof(char *));
@@ -194,15 +195,22 @@ pack_model(NwPool *p, Onnx__GraphProto *graph, const NwMetas *meta, NwBuf *out)
 {
 	Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
 	Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT;
-	Onnx__OperatorSetIdProto *opsets[1] = {&opset};
+	Onnx__OperatorSetIdProto own = ONNX__OPERATOR_SET_ID_PROTO__INIT;
+	Onnx__OperatorSetIdProto *opsets[2] = {&opset, &own};
 
 	opset.domain = "";
 	opset.has_version = 1;
 	opset.version = ONNX_OPSET;
+	own.domain = NW_OWN_DOMAIN;
+	own.has_version = 1;
+	own.version = 1;
 	model.has_ir_version = 1;
 	model.ir_version = ONNX_IR_VERSION;
 	model.producer_name = "nwhead";
 	model.n_opset_import = 1;
+	for (size_t i = 0; i < graph->n_node; i++)
+		if (graph->node[i]->domain[0] != 0)
+			model.n_opset_import = 2;
 	model.opset_import = opsets;
 	model.graph = graph;
 	if (meta != NULL)
@@ -227,6 +235,21 @@ pack_model(NwPool *p, Onnx__GraphProto *graph, const NwMetas *meta, NwBuf *out)
 	pool_free(p);
 }
 
+/* Tell the shapes that the runtime cannot work out: with them it plans its memory ahead. */
+static void
+own_shapes(NwPool *p, const NwGraph *g, Onnx__GraphProto *graph)
+{
+	graph->value_info = pool_alloc(p, (size_t) (g->n_nodes * NW_MAX_OUTPUTS) * sizeof(*graph->value_info));
+	for (int i = 0; i < g->n_nodes; i++)
+		for (int j = 0; g->node[i].own && j < g->node[i].n_out; j++)
+		{
+			const NwTensor *t = &g->tensor[g->node[i].out[j]];
+
+			if (!t->named)
+				graph->value_info[graph->n_value_info++] = value_info(p, t->name, t->type, &t->shape, false);
+		}
+}
+
 /* Write a graph as the bytes of an ONNX file; any_batch leaves the first dimension open. */
 void
 nw_graph_pack(const NwGraph *g, const NwMetas *meta, bool any_batch, NwBuf *out)
@@ -239,6 +262,7 @@ nw_graph_pack(const NwGraph *g, const NwMetas *meta, bool any_batch, NwBuf *out)
 	graph.node = pool_alloc(&pool, graph.n_node * sizeof(*graph.node));
 	for (int i = 0; i < g->n_nodes; i++)
 		graph.node[i] = node_proto(&pool, g, &g->node[i]);
+	own_shapes(&pool, g, &graph);
 	graph.input = pool_alloc(&pool, (size_t) g->n_inputs * sizeof(*graph.input));
 	for (int i = 0; i < g->n_inputs; i++)
 	{

@@ -53,6 +53,8 @@ NwT			nw_softmax(NwGraph *g, NwT x, int64_t axis);
 NwWindow	nw_window(int64_t kernel, int64_t stride, int64_t pad);
 NwT			nw_conv(NwGraph *g, NwT x, NwT w, NwT bias, const NwWindow *win);	/* w [O,C/group,kh,kw] */
 NwT			nw_conv_transpose(NwGraph *g, NwT x, NwT w, const NwWindow *win, int64_t h, int64_t width);
+NwT			nw_conv_grad_input(NwGraph *g, NwT dy, NwT w, const NwWindow *win, int64_t height, int64_t width);
+NwT			nw_conv_grad_weight(NwGraph *g, NwT x, NwT dy, const NwWindow *win);
 NwT			nw_max_pool(NwGraph *g, NwT x, const NwWindow *win);
 NwT			nw_average_pool(NwGraph *g, NwT x, const NwWindow *win);
 NwT			nw_batch_norm(NwGraph *g, NwT x, NwT scale, NwT bias, NwT mean, NwT var, float eps, bool train);

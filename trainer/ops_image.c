@@ -66,12 +66,39 @@ nw_conv(NwGraph *g, NwT x, NwT w, NwT bias, const NwWindow *win)
 		nw_fatal("operator Conv: %lld channels given, %lld expected",
 				 (long long) NW_DIM(g, x, 1), (long long) (NW_DIM(g, w, 1) * win->group));
 	node = nw_node(g, "Conv", bias == NW_NONE ? 2 : 3, in);
+	node->own = g->native && win->group == 1;
 	window_attrs(node, win);
 	nw_node_attr(node, nw_attr_ints("dilations", 2, win->dilation));
-	nw_node_attr(node, nw_attr_int("group", win->group));
+	if (!node->own)
+		nw_node_attr(node, nw_attr_int("group", win->group));
 	y = nw_node_out(g, node, NW_FLOAT, to);
 	nw_record(g, node);
 	return y;
+}
+
+/* Add the derivative of a convolution of x [N,C,height,width] by its input: an operator of our own. */
+NwT
+nw_conv_grad_input(NwGraph *g, NwT dy, NwT w, const NwWindow *win, int64_t height, int64_t width)
+{
+	NwT			in[2] = {dy, w};
+	NwNode	   *node = nw_own_node(g, "ConvGradInput", 2, in);
+
+	window_attrs(node, win);
+	nw_node_attr(node, nw_attr_ints("dilations", 2, win->dilation));
+	nw_node_attr(node, nw_attr_ints("size", 2, (int64_t[]) {height, width}));
+	return nw_node_out(g, node, NW_FLOAT, NW_SHAPE(NW_DIM(g, dy, 0), NW_DIM(g, w, 1), height, width));
+}
+
+/* Add the derivative of a convolution by its weights: an operator of our own. */
+NwT
+nw_conv_grad_weight(NwGraph *g, NwT x, NwT dy, const NwWindow *win)
+{
+	NwT			in[2] = {x, dy};
+	NwNode	   *node = nw_own_node(g, "ConvGradWeight", 2, in);
+
+	window_attrs(node, win);
+	nw_node_attr(node, nw_attr_ints("dilations", 2, win->dilation));
+	return nw_node_out(g, node, NW_FLOAT, NW_SHAPE(NW_DIM(g, dy, 1), NW_DIM(g, x, 1), win->kernel[0], win->kernel[1]));
 }
 
 /*
@@ -219,6 +246,14 @@ nw_batch_norm(NwGraph *g, NwT x, NwT scale, NwT bias, NwT mean, NwT var, float e
 	g->recording = false;
 	if (g->gpu)
 		y = batch_norm_gpu(g, x, scale, bias, eps, &batch_mean, &batch_var);
+	else if (g->native)
+	{
+		node = nw_own_node(g, "BatchNorm", 3, in);
+		nw_node_attr(node, nw_attr_float("epsilon", eps));
+		y = nw_node_out(g, node, NW_FLOAT, shape);
+		batch_mean = nw_node_out(g, node, NW_FLOAT, channels);
+		batch_var = nw_node_out(g, node, NW_FLOAT, channels);
+	}
 	else
 	{
 		/* the kernel writes outputs 1 and 2 over inputs 3 and 4: give it copies */
@@ -229,7 +264,6 @@ nw_batch_norm(NwGraph *g, NwT x, NwT scale, NwT bias, NwT mean, NwT var, float e
 		nw_node_attr(node, nw_attr_float("momentum", 0));
 		nw_node_attr(node, nw_attr_float("epsilon", eps));
 		y = nw_node_out(g, node, NW_FLOAT, shape);
-		node = &g->node[g->n_nodes - 1];
 		batch_mean = nw_node_out(g, node, NW_FLOAT, channels);
 		batch_var = nw_node_out(g, node, NW_FLOAT, channels);
 	}

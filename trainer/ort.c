@@ -1,5 +1,5 @@
 /*
- * ort.c: the one file that knows ONNX Runtime's C API.
+ * ort.c: ONNX Runtime's C API, which only this file and ort_ops.c know.
  */
 #include <fcntl.h>
 #include <onnxruntime_c_api.h>
@@ -13,12 +13,14 @@
 #include "ops.h"
 #include "model.h"
 #include "ort.h"
+#include "ort_ops.h"
 
 struct NwRuntime
 {
 	OrtEnv	   *env;
 	int			threads;
 	char	   *profile;
+	NwOwnOps   *own_ops;
 };
 
 struct NwSession
@@ -79,6 +81,7 @@ nw_runtime_open(int threads, const char *profile)
 	check(ort->GetAllocatorWithDefaultOptions(&host_allocator), "ONNX Runtime");
 	rt->threads = threads > 0 ? threads : (int) sysconf(_SC_NPROCESSORS_ONLN);
 	rt->profile = profile ? nw_strdup(profile) : NULL;
+	rt->own_ops = nw_own_ops_new(ort, rt->threads);
 	return rt;
 }
 
@@ -87,6 +90,7 @@ void
 nw_runtime_close(NwRuntime *rt)
 {
 	ort->ReleaseEnv(rt->env);
+	nw_own_ops_free(rt->own_ops);
 	free(rt->profile);
 	free(rt);
 }
@@ -131,6 +135,8 @@ session_options(NwRuntime *rt, NwDevice device, OrtSessionOptions **out)
 		status = ort->SetSessionExecutionMode(*out, ORT_SEQUENTIAL);
 	if (status == NULL)			/* idle threads sleep: the decoder and the server need the cores */
 		status = ort->AddSessionConfigEntry(*out, "session.intra_op.allow_spinning", "0");
+	if (status == NULL && device == NW_DEVICE_CPU)
+		status = nw_own_ops_register(rt->own_ops, *out);
 	if (status == NULL && device == NW_DEVICE_WEBGPU)
 	{
 		const char *keys[] = {"dawnBackendType"};

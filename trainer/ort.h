@@ -1,5 +1,5 @@
 /*
- * ort.h: the program's view of ONNX Runtime.  Only ort.c knows its API.
+ * ort.h: the program's view of ONNX Runtime.  Only ort.c and ort_ops.c know its API.
  */
 #ifndef NW_ORT_H
 #define NW_ORT_H

@@ -121,14 +121,30 @@ nw_step_update(NwGraph *g, double momentum, double weight_decay)
 		char	   *name = nw_printf("m.%s", g->tensor[w].name);
 		NwT			v = nw_buffer(g, name, shape, NW_INIT_ZERO);
 		NwT			grad = g->tensor[w].grad;
-		NwT			v2 = nw_scale(g, v, momentum);
+		NwT			v2;
+		NwT			w2;
 
-		if (grad != NW_NONE)
-			v2 = nw_add(g, v2, grad);
-		v2 = nw_add(g, v2, nw_scale(g, w, weight_decay));
-		nw_update(g, v, v2);
-		nw_update(g, w, nw_sub(g, w, nw_mul(g, v2, lr)));
 		free(name);
+		if (g->native && grad != NW_NONE)
+		{
+			NwT			in[4] = {w, v, grad, lr};
+			NwNode	   *node = nw_own_node(g, "Sgd", 4, in);
+
+			nw_node_attr(node, nw_attr_float("momentum", (float) momentum));
+			nw_node_attr(node, nw_attr_float("decay", (float) weight_decay));
+			v2 = nw_node_out(g, node, NW_FLOAT, shape);
+			w2 = nw_node_out(g, node, NW_FLOAT, shape);
+		}
+		else
+		{
+			v2 = nw_scale(g, v, momentum);
+			if (grad != NW_NONE)
+				v2 = nw_add(g, v2, grad);
+			v2 = nw_add(g, v2, nw_scale(g, w, weight_decay));
+			w2 = nw_sub(g, w, nw_mul(g, v2, lr));
+		}
+		nw_update(g, v, v2);
+		nw_update(g, w, w2);
 	}
 	for (int i = 0; i < g->n_updates; i++)
 	{
