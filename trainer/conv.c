@@ -164,44 +164,53 @@ pack_weights(void *arg, size_t i)
 	}
 }
 
-/* Copy a row of the input with zeros around it, places `step` apart together. */
+/* Say which places of a bordered copy's phase come from the input; the rest is border. */
 static void
-copy_row(const Sweep *s, const float *row, float *to)
+inside(const Sweep *s, int64_t phase, int64_t *begin, int64_t *end)
 {
 	int64_t		step = s->step[1];
-	int64_t		width = s->size[1];
+	int64_t		first = s->low[1] + phase;	/* the place that comes to 0 */
 
-	for (int64_t p = 0; p < step; p++, to += s->phase_floats)
-	{
-		int64_t		first = s->low[1] + p;	/* the place that comes to to[0] */
-		int64_t		begin = first < 0 ? MIN(CEIL_DIV(-first, step), s->phase_floats) : 0;
-		int64_t		end = first < width ? MIN(CEIL_DIV(width - first, step), s->phase_floats) : 0;
-
-		end = MAX(begin, end);
-		memset(to, 0, (size_t) begin * sizeof(float));
-		if (step == 1)
-			memcpy(to + begin, row + first + begin, (size_t) (end - begin) * sizeof(float));
-		else
-			for (int64_t q = begin; q < end; q++)
-				to[q] = row[first + step * q];
-		memset(to + end, 0, (size_t) (s->phase_floats - end) * sizeof(float));
-	}
+	*begin = first < 0 ? MIN(CEIL_DIV(-first, step), s->phase_floats) : 0;
+	*end = first < s->size[1] ? MIN(CEIL_DIV(s->size[1] - first, step), s->phase_floats) : 0;
+	*end = MAX(*begin, *end);
 }
 
-/* Copy what a block reads of some channels: [channel, image, row, phase, place]. */
+/*
+ * Copy what a block reads of some channels: [channel, image, row, phase, place].
+ * Border is zero already.
+ */
 static void
 copy_input(const Sweep *s, const Block *b, int64_t channel, int64_t channels, float *to)
 {
+	int64_t		step = s->step[1];
 	int64_t		rows = s->step[0] * (b->rows - 1) + s->span[0] + 1;
 	int64_t		first = s->step[0] * b->row + s->low[0];
 
-	for (int64_t c = channel; c < channel + channels; c++)
-		for (int64_t i = b->image; i < b->image + b->images; i++)
-			for (int64_t y = first; y < first + rows; y++, to += s->row_floats)
-				if (y < 0 || y >= s->size[0])
-					memset(to, 0, (size_t) s->row_floats * sizeof(float));
-				else
-					copy_row(s, s->in + ((i * s->c + c) * s->size[0] + y) * s->size[1], to);
+	for (int64_t p = 0; p < step; p++)
+	{
+		float	   *row = to + p * s->phase_floats;
+		int64_t		begin;
+		int64_t		end;
+
+		inside(s, p, &begin, &end);
+		for (int64_t c = channel; c < channel + channels; c++)
+			for (int64_t i = b->image; i < b->image + b->images; i++)
+			{
+				const float *from = s->in + (i * s->c + c) * s->size[0] * s->size[1] + s->low[1] + p;
+
+				for (int64_t y = first; y < first + rows; y++, row += s->row_floats)
+				{
+					if (y < 0 || y >= s->size[0])
+						continue;
+					if (step == 1)
+						memcpy(row + begin, from + y * s->size[1] + begin, (size_t) (end - begin) * sizeof(float));
+					else
+						for (int64_t q = begin; q < end; q++)
+							row[q] = from[y * s->size[1] + step * q];
+				}
+			}
+	}
 }
 
 /* Say whether runs of so many columns are runs of memory. */
@@ -310,13 +319,11 @@ sweep_block(const Sweep *s, const Block *b, float *scratch, int64_t *offset)
 				place[n++] = (i * rows + y * s->step[0]) * s->row_floats + x;
 	for (; n < ld; n++)			/* columns that nobody reads */
 		place[n] = n % gemm->lanes ? place[n - 1] + 1 : 0;
-	for (int64_t m = 0; m < s->padded_m; m++)
-	{
-		float		start = s->bias != NULL && m < s->m ? s->bias[m] : 0;
-
+	memset(copy, 0, (size_t) (s->depth * plane) * sizeof(float));
+	memset(sums, 0, (size_t) (s->padded_m * ld) * sizeof(float));
+	for (int64_t m = 0; s->bias != NULL && m < s->m; m++)
 		for (int64_t j = 0; j < ld; j++)
-			sums[m * ld + j] = start;
-	}
+			sums[m * ld + j] = s->bias[m];
 	for (int64_t c0 = 0; c0 < s->c; c0 += s->depth)
 	{
 		int64_t		channels = MIN(s->depth, s->c - c0);
@@ -425,6 +432,24 @@ reaches(const NwWindow *win, int axis, int64_t residue, int64_t tap, int64_t *at
 	return from % win->stride[axis] == 0;
 }
 
+/* Say whether every residue is reached by a tap. */
+static bool
+all_reached(const NwWindow *win)
+{
+	for (int i = 0; i < 2; i++)
+		for (int64_t r = 0; r < win->stride[i]; r++)
+		{
+			bool		found = false;
+			int64_t		at;
+
+			for (int64_t t = 0; t < win->kernel[i]; t++)
+				found |= reaches(win, i, r, t, &at);
+			if (!found)
+				return false;
+		}
+	return true;
+}
+
 /* Compute the derivative by the input: dx from dy and w. */
 void
 nw_conv_by_input(const NwGemm *gemm, const NwTeam *team, const NwConv *cv,
@@ -434,7 +459,7 @@ nw_conv_by_input(const NwGemm *gemm, const NwTeam *team, const NwConv *cv,
 	int64_t		taps = win->kernel[0] * win->kernel[1];
 	Tap		   *tap = nw_alloc((size_t) taps * sizeof(Tap));
 
-	if (win->stride[0] > 1 || win->stride[1] > 1)	/* places that no tap reaches stay 0 */
+	if (!all_reached(win))		/* places that no tap reaches stay 0 */
 		memset(dx, 0, (size_t) (cv->n * cv->c * cv->size[0] * cv->size[1]) * sizeof(float));
 	for (int64_t r = 0; r < win->stride[0] * win->stride[1]; r++)
 	{
@@ -606,21 +631,15 @@ finish_row(void *arg, size_t row)
 	ByWeight   *s = arg;
 	int64_t		chunk_floats = s->padded_m * s->ld;
 
-	for (int64_t c = 0; c < s->cv->c; c++)
+	for (int64_t j = 0; j < s->channel_chunks; j++)
 	{
-		int64_t		j = c / s->channels;
 		int64_t		channels = MIN(s->channels, s->cv->c - j * s->channels);
-		const float *from = s->sums + j * s->place_chunks * chunk_floats + (int64_t) row * s->ld + c % s->channels;
-		float	   *to = s->dw + ((int64_t) row * s->cv->c + c) * s->taps;
+		float	   *sum = s->sums + j * s->place_chunks * chunk_floats + (int64_t) row * s->ld;
+		float	   *to = s->dw + ((int64_t) row * s->cv->c + j * s->channels) * s->taps;
 
-		for (int64_t t = 0; t < s->taps; t++)
-		{
-			float		sum = from[t * channels];
-
-			for (int64_t p = 1; p < s->place_chunks; p++)
-				sum += from[p * chunk_floats + t * channels];
-			to[t] = sum;
-		}
+		for (int64_t p = 1; p < s->place_chunks; p++)
+			s->gemm->add(s->ld, sum + p * chunk_floats, sum);
+		s->gemm->transpose((int) s->taps, channels, sum, channels, to, s->taps);
 	}
 }
 

@@ -10,6 +10,13 @@
 
 #include "fused.h"
 
+/* These passes run only where gemm.c has its loops, so they may use the same instructions. */
+#if defined(__x86_64__)
+#define FAST	__attribute__((target("avx2")))
+#else
+#define FAST
+#endif
+
 #define LANES 16
 #define CHUNK 65536				/* elements that one call takes of a long tensor */
 
@@ -45,7 +52,7 @@ typedef struct BatchNorm
 } BatchNorm;
 
 /* Sum a plane. */
-static double
+static FAST double
 plane_sum(const float *x, int64_t n)
 {
 	float		s[LANES] = {0};
@@ -60,7 +67,7 @@ plane_sum(const float *x, int64_t n)
 }
 
 /* Sum a plane's squared distances from the mean. */
-static double
+static FAST double
 plane_squares(const float *x, int64_t n, float mean)
 {
 	float		s[LANES] = {0};
@@ -75,7 +82,7 @@ plane_squares(const float *x, int64_t n, float mean)
 }
 
 /* Sum a plane's products dy (x - mean). */
-static double
+static FAST double
 plane_products(const float *dy, const float *x, int64_t n, float mean)
 {
 	float		s[LANES] = {0};
@@ -90,7 +97,7 @@ plane_products(const float *dy, const float *x, int64_t n, float mean)
 }
 
 /* Normalise one channel. */
-static void
+static FAST void
 forward_channel(void *arg, size_t c)
 {
 	BatchNorm  *b = arg;
@@ -133,7 +140,7 @@ nw_batch_norm_forward(const NwTeam *team, const NwPlanes *p, const float *x, con
  *   dbias = sum dy,  dscale = inv sum dy (x - mean),
  *   dx = scale inv (dy - dbias / M - (x - mean) inv dscale / M)
  */
-static void
+static FAST void
 backward_channel(void *arg, size_t c)
 {
 	BatchNorm  *b = arg;
@@ -209,7 +216,7 @@ in_chunks(const NwTeam *team, void (*fn) (void *arg, size_t i), Elements *e)
 	team->run(team->state, fn, (size_t) ((e->n + CHUNK - 1) / CHUNK), e);
 }
 
-static void
+static FAST void
 relu_chunk(void *arg, size_t chunk)
 {
 	Elements   *e = arg;
@@ -243,7 +250,7 @@ nw_relu_backward(const NwTeam *team, int64_t n, const float *y, const float *dy,
 	in_chunks(team, relu_chunk, &(Elements) {.n = n, .a = y, .b = dy, .to = dx});
 }
 
-static void
+static FAST void
 sgd_chunk(void *arg, size_t chunk)
 {
 	Elements   *e = arg;

@@ -63,6 +63,7 @@
 #define store _mm512_storeu_ps
 #define zero _mm512_setzero_ps
 #define broadcast _mm512_set1_ps
+#define plus _mm512_add_ps
 #define multiply_add _mm512_fmadd_ps
 
 INLINE AVX512 void
@@ -90,12 +91,20 @@ gather_avx512(int64_t k, const int64_t *offset, const float *const *source, int 
 			store(b + (i * NW_GEMM_VECTORS + v) * LANES, load(source[v] + offset[i]));
 }
 
+static AVX512 void
+add_avx512(int64_t n, const float *from, float *to)
+{
+	for (int64_t i = 0; i < n; i += LANES)
+		store(to + i, plus(load(to + i), load(from + i)));
+}
+
 #undef V
 #undef LANES
 #undef load
 #undef store
 #undef zero
 #undef broadcast
+#undef plus
 #undef multiply_add
 
 /* ------------------------------------------------------------------ AVX2 */
@@ -106,6 +115,7 @@ gather_avx512(int64_t k, const int64_t *offset, const float *const *source, int 
 #define store _mm256_storeu_ps
 #define zero _mm256_setzero_ps
 #define broadcast _mm256_set1_ps
+#define plus _mm256_add_ps
 #define multiply_add _mm256_fmadd_ps
 
 INLINE AVX2 void
@@ -133,43 +143,89 @@ gather_avx2(int64_t k, const int64_t *offset, const float *const *source, int ve
 			store(b + (i * NW_GEMM_VECTORS + v) * LANES, load(source[v] + offset[i]));
 }
 
-/* ------------------------------------------------------------------ both */
-
-/* Transpose, four by four where that fits. */
-static void
-transpose(int rows, int64_t columns, const float *from, int64_t ldf, float *to, int64_t ldt)
+static AVX2 void
+add_avx2(int64_t n, const float *from, float *to)
 {
-	int			r = 0;
-
-	for (; r + 4 <= rows; r += 4)
-	{
-		const float *f = from + r * ldf;
-		int64_t		i = 0;
-
-		for (; i + 4 <= columns; i += 4)
-		{
-			__m128		x0 = _mm_loadu_ps(f + i);
-			__m128		x1 = _mm_loadu_ps(f + ldf + i);
-			__m128		x2 = _mm_loadu_ps(f + 2 * ldf + i);
-			__m128		x3 = _mm_loadu_ps(f + 3 * ldf + i);
-
-			_MM_TRANSPOSE4_PS(x0, x1, x2, x3);
-			_mm_storeu_ps(to + i * ldt + r, x0);
-			_mm_storeu_ps(to + (i + 1) * ldt + r, x1);
-			_mm_storeu_ps(to + (i + 2) * ldt + r, x2);
-			_mm_storeu_ps(to + (i + 3) * ldt + r, x3);
-		}
-		for (; i < columns; i++)
-			for (int j = 0; j < 4; j++)
-				to[i * ldt + r + j] = f[j * ldf + i];
-	}
-	for (; r < rows; r++)
-		for (int64_t i = 0; i < columns; i++)
-			to[i * ldt + r] = from[r * ldf + i];
+	for (int64_t i = 0; i < n; i += LANES)
+		store(to + i, plus(load(to + i), load(from + i)));
 }
 
-static const NwGemm gemm_avx512 = {"avx512", 8, 16, tile_avx512, gather_avx512, transpose};
-static const NwGemm gemm_avx2 = {"avx2", 4, 8, tile_avx2, gather_avx2, transpose};
+/* ------------------------------------------------------------------ both */
+
+/* Transpose eight by eight. */
+INLINE AVX2 void
+transpose_8x8(const float *from, int64_t ldf, float *to, int64_t ldt)
+{
+	__m256		x[8];
+	__m256		y[8];
+
+	for (int i = 0; i < 8; i++)
+		x[i] = _mm256_loadu_ps(from + i * ldf);
+	for (int i = 0; i < 8; i += 2)	/* pairs of rows: columns 0, 1, 4, 5 and 2, 3, 6, 7 */
+	{
+		y[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
+		y[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
+	}
+	for (int i = 0; i < 8; i += 4)	/* fours of rows: columns j and j + 4 */
+	{
+		x[i] = _mm256_shuffle_ps(y[i], y[i + 2], 0x44);
+		x[i + 1] = _mm256_shuffle_ps(y[i], y[i + 2], 0xee);
+		x[i + 2] = _mm256_shuffle_ps(y[i + 1], y[i + 3], 0x44);
+		x[i + 3] = _mm256_shuffle_ps(y[i + 1], y[i + 3], 0xee);
+	}
+	for (int i = 0; i < 4; i++)
+	{
+		_mm256_storeu_ps(to + i * ldt, _mm256_permute2f128_ps(x[i], x[i + 4], 0x20));
+		_mm256_storeu_ps(to + (i + 4) * ldt, _mm256_permute2f128_ps(x[i], x[i + 4], 0x31));
+	}
+}
+
+/* Transpose four by four. */
+INLINE void
+transpose_4x4(const float *from, int64_t ldf, float *to, int64_t ldt)
+{
+	__m128		x0 = _mm_loadu_ps(from);
+	__m128		x1 = _mm_loadu_ps(from + ldf);
+	__m128		x2 = _mm_loadu_ps(from + 2 * ldf);
+	__m128		x3 = _mm_loadu_ps(from + 3 * ldf);
+
+	_MM_TRANSPOSE4_PS(x0, x1, x2, x3);
+	_mm_storeu_ps(to, x0);
+	_mm_storeu_ps(to + ldt, x1);
+	_mm_storeu_ps(to + 2 * ldt, x2);
+	_mm_storeu_ps(to + 3 * ldt, x3);
+}
+
+/* Transpose in the largest squares that fit. */
+static AVX2 void
+transpose(int rows, int64_t columns, const float *from, int64_t ldf, float *to, int64_t ldt)
+{
+	int			size;
+
+	for (int r = 0; r < rows; r += size)
+	{
+		const float *f = from + r * ldf;
+		float	   *t = to + r;
+		int64_t		i = 0;
+
+		size = rows - r >= 8 && columns >= 8 ? 8 : rows - r >= 4 ? 4 : 1;
+		if (size == 8)
+			for (; i + 8 <= columns; i += 8)
+				transpose_8x8(f + i, ldf, t + i * ldt, ldt);
+		if (size >= 4)
+			for (int h = 0; h < size; h += 4)
+				for (int64_t j = i; j + 4 <= columns; j += 4)
+					transpose_4x4(f + h * ldf + j, ldf, t + j * ldt + h, ldt);
+		if (size >= 4)
+			i = columns / 4 * 4;
+		for (; i < columns; i++)
+			for (int h = 0; h < size; h++)
+				t[i * ldt + h] = f[h * ldf + i];
+	}
+}
+
+static const NwGemm gemm_avx512 = {"avx512", 8, 16, tile_avx512, gather_avx512, add_avx512, transpose};
+static const NwGemm gemm_avx2 = {"avx2", 4, 8, tile_avx2, gather_avx2, add_avx2, transpose};
 
 #endif							/* __x86_64__ */
 

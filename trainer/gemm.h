@@ -26,6 +26,9 @@ typedef struct NwGemm
 	/* b [k, 3 * lanes]: row i takes a vector from each source at offset[i] */
 	void		(*gather) (int64_t k, const int64_t *offset, const float *const *source, int vectors, float *b);
 
+	/* to [n] += from, n a multiple of lanes */
+	void		(*add) (int64_t n, const float *from, float *to);
+
 	/* to [columns, ldt] = from' with from [rows, ldf] */
 	void		(*transpose) (int rows, int64_t columns, const float *from, int64_t ldf, float *to, int64_t ldt);
 } NwGemm;

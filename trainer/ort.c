@@ -135,6 +135,8 @@ session_options(NwRuntime *rt, NwDevice device, OrtSessionOptions **out)
 		status = ort->SetSessionExecutionMode(*out, ORT_SEQUENTIAL);
 	if (status == NULL)			/* idle threads sleep: the decoder and the server need the cores */
 		status = ort->AddSessionConfigEntry(*out, "session.intra_op.allow_spinning", "0");
+	if (status == NULL && device == NW_DEVICE_CPU)	/* a plan of all tensors would keep its own memory for them */
+		status = ort->DisableMemPattern(*out);
 	if (status == NULL && device == NW_DEVICE_CPU)
 		status = nw_own_ops_register(rt->own_ops, *out);
 	if (status == NULL && device == NW_DEVICE_WEBGPU)

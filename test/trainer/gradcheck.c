@@ -5,6 +5,8 @@
  *   gradcheck net FOLDER DEVICE ARCH WIDTH SIZE HEAD  a whole network's
  *   gradcheck backbone FOLDER DEVICE FILE.onnx SIZE   a loaded network's
  *
+ * DEVICE "standard" is the CPU with standard operators only.
+ *
  * Inputs and results go to FOLDER as .npy files; gradcheck.py judges them.
  */
 #include <stdio.h>
@@ -18,6 +20,7 @@
 
 static const char *folder;
 static NwDevice device;
+static bool standard;
 static NwRuntime *rt;
 
 /* Write floats as a NumPy file. */
@@ -294,6 +297,16 @@ static const struct
 	{"transpose", f_transpose, -2, 2, {{4, 2, 3, 4, 5}}},
 };
 
+/* Start a graph for the device. */
+static NwGraph *
+new_graph(NwStates *states, uint64_t seed)
+{
+	NwGraph    *g = nw_graph_new(NW_FOR_TRAINING, device != NW_DEVICE_CPU, states, seed);
+
+	g->native &= !standard;
+	return g;
+}
+
 /* Compute every operator's derivative at random points. */
 static void
 run_ops(void)
@@ -302,7 +315,7 @@ run_ops(void)
 	{
 		NwStates	states = {0};
 		NwStates	none = {0};
-		NwGraph    *g = nw_graph_new(NW_FOR_TRAINING, device != NW_DEVICE_CPU, &states, 1);
+		NwGraph    *g = new_graph(&states, 1);
 		char	   *prefix = nw_printf("%s.", cases[c].name);
 		NwT			x[3];
 		NwT			y;
@@ -377,7 +390,7 @@ run_model(NwModelSpec *spec, NwBatchSpec *batch)
 {
 	NwStates	states = {0};
 	NwStates	extra = {0};
-	NwGraph    *g = nw_graph_new(NW_FOR_TRAINING, device != NW_DEVICE_CPU, &states, 11);
+	NwGraph    *g = new_graph(&states, 11);
 	NwT			loss;
 
 	loss = nw_step_loss(g, spec, batch);
@@ -416,7 +429,8 @@ main(int argc, char **argv)
 	NwModelSpec spec = {.channels = 3, .tau = 1.0, .dim = 16};
 	NwBatchSpec batch = {.queries = 3, .supports = 4, .slots = 3};
 
-	if (argc < 4 || !nw_device_parse(argv[3], &device))
+	standard = argc > 3 && strcmp(argv[3], "standard") == 0;
+	if (argc < 4 || !nw_device_parse(standard ? "cpu" : argv[3], &device))
 		return 2;
 	folder = argv[2];
 	rt = nw_runtime_open(2, getenv("NW_PROFILE"));

@@ -1,0 +1,307 @@
+/*
+ * kernels.c: the CPU's own operators against plain sums in double precision.
+ *
+ * Windows, sizes and channels are drawn at random, so that tiles, vectors and blocks
+ * are cut everywhere; every set of loops that the machine can run is tried.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../trainer/conv.h"
+#include "../../trainer/fused.h"
+
+static int	failed;
+static NwRng rng;
+
+/* Report one check. */
+static void
+check(bool ok, const char *what, const char *which)
+{
+	printf("%s %s (%s)\n", ok ? "ok" : "not ok", what, which);
+	failed += !ok;
+}
+
+/* Draw a whole number. */
+static int64_t
+draw(int64_t low, int64_t high)
+{
+	return low + nw_rng_below(&rng, (uint32_t) (high - low + 1));
+}
+
+/* Make random floats. */
+static float *
+noise(int64_t n)
+{
+	float	   *p = nw_alloc((size_t) n * sizeof(float));
+
+	for (int64_t i = 0; i < n; i++)
+		p[i] = (float) nw_rng_normal(&rng);
+	return p;
+}
+
+/* A team whose members take turns, the last one first. */
+static void
+backwards(void *state, void (*fn) (void *arg, size_t i), size_t n, void *arg)
+{
+	(void) state;
+	while (n-- > 0)
+		fn(arg, n);
+}
+
+static bool
+close_to(const float *got, const double *want, int64_t n, double tolerance)
+{
+	double		largest = 1;
+
+	for (int64_t i = 0; i < n; i++)
+		largest = fmax(largest, fabs(want[i]));
+	for (int64_t i = 0; i < n; i++)
+		if (!(fabs(got[i] - want[i]) <= tolerance * largest))
+			return false;
+	return true;
+}
+
+/* Draw a convolution whose window fits. */
+static NwConv
+draw_conv(bool large)
+{
+	NwConv		cv = {.n = draw(1, 7), .c = draw(1, large ? 140 : 20), .out_c = draw(1, 40)};
+	NwWindow   *w = &cv.window;
+
+	w->group = 1;
+	for (int i = 0; i < 2; i++)
+	{
+		int64_t		free_places;
+
+		do
+		{
+			cv.size[i] = large ? 16 * draw(1, 2) : draw(1, 20);
+			w->kernel[i] = draw(1, 4);
+			w->stride[i] = draw(1, 3);
+			w->dilation[i] = draw(1, 2);
+			w->pad[i] = draw(0, 3);
+			w->pad[i + 2] = draw(0, 3);
+			free_places = cv.size[i] + w->pad[i] + w->pad[i + 2] - w->dilation[i] * (w->kernel[i] - 1) - 1;
+		} while (free_places < 0);
+		cv.out_size[i] = free_places / w->stride[i] + 1;
+	}
+	return cv;
+}
+
+typedef struct Direct
+{
+	double	   *y;
+	double	   *dx;
+	double	   *dw;
+} Direct;
+
+/* Go over all products of a convolution, one by one. */
+static void
+convolve(const NwConv *cv, const float *x, const float *w, const float *bias, const float *dy, Direct *d)
+{
+	const NwWindow *win = &cv->window;
+	int64_t		iy = 0;
+
+	for (int64_t n = 0; n < cv->n; n++)
+		for (int64_t o = 0; o < cv->out_c; o++)
+			for (int64_t p = 0; p < cv->out_size[0]; p++)
+				for (int64_t q = 0; q < cv->out_size[1]; q++, iy++)
+				{
+					d->y[iy] = bias[o];
+					for (int64_t c = 0; c < cv->c; c++)
+						for (int64_t t = 0; t < win->kernel[0] * win->kernel[1]; t++)
+						{
+							int64_t		row = p * win->stride[0] + t / win->kernel[1] * win->dilation[0] - win->pad[0];
+							int64_t		col = q * win->stride[1] + t % win->kernel[1] * win->dilation[1] - win->pad[1];
+							int64_t		ix = ((n * cv->c + c) * cv->size[0] + row) * cv->size[1] + col;
+							int64_t		iw = (o * cv->c + c) * win->kernel[0] * win->kernel[1] + t;
+
+							if (row < 0 || col < 0 || row >= cv->size[0] || col >= cv->size[1])
+								continue;
+							d->y[iy] += (double) x[ix] * w[iw];
+							d->dx[ix] += (double) dy[iy] * w[iw];
+							d->dw[iw] += (double) dy[iy] * x[ix];
+						}
+				}
+}
+
+/* Compare convolutions and their derivatives with single products, for teams of one to three. */
+static void
+test_conv(const NwGemm *gemm)
+{
+	bool		right[3] = {true, true, true};
+	bool		same = true;
+
+	for (int round = 0; round < 60; round++)
+	{
+		NwConv		cv = draw_conv(round % 6 == 0);
+		int64_t		nx = cv.n * cv.c * cv.size[0] * cv.size[1];
+		int64_t		nw = cv.out_c * cv.c * cv.window.kernel[0] * cv.window.kernel[1];
+		int64_t		ny = cv.n * cv.out_c * cv.out_size[0] * cv.out_size[1];
+		float	   *x = noise(nx);
+		float	   *w = noise(nw);
+		float	   *dy = noise(ny);
+		float	   *bias = noise(cv.out_c);
+		float	   *got[3] = {noise(ny), noise(nx), noise(nw)};
+		float	   *other[3] = {noise(ny), noise(nx), noise(nw)};
+		int64_t		size[3] = {ny, nx, nw};
+		Direct		d = {nw_alloc0((size_t) ny * 8), nw_alloc0((size_t) nx * 8), nw_alloc0((size_t) nw * 8)};
+		double	   *want[3] = {d.y, d.dx, d.dw};
+
+		convolve(&cv, x, w, bias, dy, &d);
+		for (int threads = 1; threads <= 3; threads++)
+		{
+			NwTeam		team = {threads, backwards, NULL};
+			float	  **to = threads == 1 ? got : other;
+
+			nw_conv_forward(gemm, &team, &cv, x, w, bias, to[0]);
+			nw_conv_by_input(gemm, &team, &cv, dy, w, to[1]);
+			nw_conv_by_weight(gemm, &team, &cv, x, dy, to[2]);
+			for (int i = 0; i < 3; i++)
+			{
+				right[i] &= close_to(to[i], want[i], size[i], 1e-5);
+				same &= memcmp(to[i], got[i], (size_t) size[i] * sizeof(float)) == 0;
+			}
+		}
+		for (int i = 0; i < 3; i++)
+		{
+			free(got[i]);
+			free(other[i]);
+			free(want[i]);
+		}
+		free(x);
+		free(w);
+		free(dy);
+		free(bias);
+	}
+	check(right[0], "convolution", gemm->name);
+	check(right[1], "its derivative by the input", gemm->name);
+	check(right[2], "its derivative by the weights", gemm->name);
+	check(same, "as many threads as may be give the same bits", gemm->name);
+}
+
+/* Compare batch normalisation and its derivative with the formulas in double precision. */
+static void
+test_batch_norm(void)
+{
+	NwTeam		team = {2, backwards, NULL};
+	NwPlanes	p = {5, 7, 39};
+	int64_t		m = p.n * p.plane;
+	int64_t		size = p.c * m;
+	float	   *x = noise(size);
+	float	   *dy = noise(size);
+	float	   *scale = noise(p.c);
+	float	   *bias = noise(p.c);
+	float	   *y = noise(size);
+	float	   *dx = noise(size);
+	float	   *stats = noise(4 * p.c);
+	double	   *want = nw_alloc((size_t) (2 * size + 4 * p.c) * sizeof(double));
+	double	   *want_stats = want + 2 * size;
+	float		eps = 1e-3f;
+
+	for (int64_t i = 0; i < size; i++)
+		x[i] = 3 + 0.5f * x[i];
+	for (int64_t c = 0; c < p.c; c++)
+	{
+		double		mean = 0;
+		double		var = 0;
+		double		sum = 0;
+		double		products = 0;
+		double		inv;
+
+#define EACH for (int64_t i = 0; i < m; i++)
+#define AT (i / p.plane * p.c + c) * p.plane + i % p.plane
+		EACH		mean += x[AT] / (double) m;
+		EACH		var += (x[AT] - mean) * (x[AT] - mean) / (double) m;
+		inv = 1 / sqrt(var + eps);
+		EACH		sum += dy[AT];
+		EACH		products += dy[AT] * (x[AT] - mean) * inv;
+		EACH
+		{
+			double		z = (x[AT] - mean) * inv;
+
+			want[AT] = z * scale[c] + bias[c];
+			want[size + AT] = scale[c] * inv * (dy[AT] - sum / (double) m - z * products / (double) m);
+		}
+		want_stats[c] = mean;
+		want_stats[p.c + c] = var;
+		want_stats[2 * p.c + c] = products;
+		want_stats[3 * p.c + c] = sum;
+	}
+	nw_batch_norm_forward(&team, &p, x, scale, bias, eps, y, stats, stats + p.c);
+	nw_batch_norm_backward(&team, &p, x, dy, scale, stats, stats + p.c, eps, dx, stats + 2 * p.c, stats + 3 * p.c);
+	check(close_to(y, want, size, 1e-5), "batch normalisation", "y");
+	check(close_to(dx, want + size, size, 1e-5), "batch normalisation", "dx");
+	check(close_to(stats, want_stats, 4 * p.c, 1e-5), "batch normalisation", "each channel's numbers");
+	nw_batch_norm_backward(&team, &p, x, dy, scale, stats, stats + p.c, eps, dy, stats + 2 * p.c, stats + 3 * p.c);
+	check(memcmp(dx, dy, (size_t) size * sizeof(float)) == 0, "batch normalisation", "in place");
+	free(x);
+	free(dy);
+	free(scale);
+	free(bias);
+	free(y);
+	free(dx);
+	free(stats);
+	free(want);
+}
+
+/* Compare the passes over single elements with their formulas. */
+static void
+test_elements(void)
+{
+	NwTeam		team = {2, backwards, NULL};
+	NwSgd		o = {.lr = 0.1f, .momentum = 0.9f, .decay = 0.01f};
+	int64_t		n = 200003;
+	float	   *a = noise(n);
+	float	   *b = noise(n);
+	float	   *c = noise(n);
+	float	   *to = noise(n);
+	float	   *to2 = noise(n);
+	double	   *want = nw_alloc((size_t) n * sizeof(double));
+	double	   *want2 = nw_alloc((size_t) n * sizeof(double));
+
+	a[5] = 0;
+	for (int64_t i = 0; i < n; i++)
+		want[i] = a[i] > 0 ? b[i] : 0;
+	nw_relu_backward(&team, n, a, b, to);
+	check(close_to(to, want, n, 0), "the derivative of Relu", "all");
+	for (int64_t i = 0; i < n; i++)
+	{
+		want2[i] = 0.9 * b[i] + c[i] + 0.01 * a[i];
+		want[i] = a[i] - 0.1 * want2[i];
+	}
+	nw_sgd(&team, &o, n, a, b, c, to, to2);
+	check(close_to(to, want, n, 1e-6) && close_to(to2, want2, n, 1e-6), "the update", "all");
+	free(a);
+	free(b);
+	free(c);
+	free(to);
+	free(to2);
+	free(want);
+	free(want2);
+}
+
+int
+main(void)
+{
+	static const char *const names[] = {"avx512", "avx2"};
+
+	if (nw_gemm_best() == NULL)
+	{
+		puts("this machine uses the standard operators");
+		return 0;
+	}
+	for (int i = 0; i < NW_LENGTH(names); i++)
+	{
+		const NwGemm *gemm = nw_gemm_find(names[i]);
+
+		rng = nw_rng(1, 2, 3);
+		if (gemm != NULL)
+			test_conv(gemm);
+	}
+	test_batch_norm();
+	test_elements();
+	return failed > 0;
+}
