@@ -140,28 +140,33 @@ typedef struct Sweep
 	int64_t		slot_offsets;
 } Sweep;
 
-/* Pack the weights of some rows. */
+/* Pack the weights of a block of channels; the loops follow the weights in memory. */
 static void
 pack_weights(void *arg, size_t i)
 {
 	Sweep	   *s = arg;
 	int			rows = s->gemm->rows;
-	int64_t		first = (int64_t) i * rows;
+	int64_t		c0 = (int64_t) i * s->depth;
+	int64_t		channels = MIN(s->depth, s->c - c0);
+	int64_t		k = channels * s->taps;
+	float	   *a = s->a + c0 * s->taps * s->padded_m;
+	bool		by_row = s->w_row > s->w_channel;
+	int64_t		outer = by_row ? s->m : channels;
+	int64_t		inner = by_row ? channels : s->m;
 
-	for (int64_t c0 = 0; c0 < s->c; c0 += s->depth)
-	{
-		int64_t		channels = MIN(s->depth, s->c - c0);
-		float	   *a = s->a + (c0 * s->padded_m + first * channels) * s->taps;
+	if (s->m < s->padded_m)
+		memset(a + (s->padded_m - rows) * k, 0, (size_t) (rows * k) * sizeof(float));
+	for (int64_t p = 0; p < outer; p++)
+		for (int64_t q = 0; q < inner; q++)
+		{
+			int64_t		m = by_row ? p : q;
+			int64_t		c = by_row ? q : p;
+			const float *w = s->w + (c0 + c) * s->w_channel + m * s->w_row;
+			float	   *to = a + m / rows * rows * k + c * s->taps * rows + m % rows;
 
-		for (int64_t c = c0; c < c0 + channels; c++)
-			for (int64_t t = 0; t < s->taps; t++, a += rows)
-			{
-				const float *w = s->w + c * s->w_channel + s->tap[t].index + first * s->w_row;
-
-				for (int r = 0; r < rows; r++)
-					a[r] = first + r < s->m ? w[r * s->w_row] : 0;
-			}
-	}
+			for (int64_t t = 0; t < s->taps; t++)
+				to[t * rows] = w[s->tap[t].index];
+		}
 }
 
 /* Say which places of a bordered copy's phase come from the input; the rest is border. */
@@ -391,7 +396,7 @@ sweep(Sweep *s, const NwTeam *team)
 	s->scratch = floats(s->slot_floats * team->threads);
 	s->offsets = nw_alloc((size_t) (s->slot_offsets * team->threads) * sizeof(int64_t));
 	atomic_init(&s->next, 0);
-	team->run(team->state, pack_weights, (size_t) (s->padded_m / s->gemm->rows), s);
+	team->run(team->state, pack_weights, (size_t) CEIL_DIV(s->c, s->depth), s);
 	team->run(team->state, sweep_worker, (size_t) team->threads, s);
 	free(s->a);
 	free(s->scratch);

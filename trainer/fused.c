@@ -1,11 +1,12 @@
 /*
  * fused.c: passes over tensors that stand for several operators of a training step.
  *
- * Sums run in LANES floats side by side over one plane, and in double over planes:
- * a fixed order that compilers can turn into vectors.  Results may lie over inputs,
+ * Sums run in LANES floats side by side over a plane or some small ones, and in
+ * double over those: a fixed order that compilers can turn into vectors.  Results may lie over inputs,
  * so they are computed LANES at a time before they are stored.
  */
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "fused.h"
@@ -18,19 +19,32 @@
 #endif
 
 #define LANES 16
+#define CARRY 1024				/* elements after which lanes are added in double */
 #define CHUNK 65536				/* elements that one call takes of a long tensor */
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 
-/* Add up the lanes. */
-static double
-lanes_sum(const float *s)
+/* A sum in progress. */
+typedef struct Sum
 {
-	double		sum = 0;
+	float		lane[LANES];
+	int64_t		n;				/* that the lanes hold */
+	double		sum;
+} Sum;
 
+/* Move the lanes' sums on, if there are enough of them or this is the end. */
+static FAST void
+carry(Sum *s, int64_t n, bool end)
+{
+	s->n += n;
+	if (!end && s->n < CARRY)
+		return;
 	for (int j = 0; j < LANES; j++)
-		sum += s[j];
-	return sum;
+	{
+		s->sum += s->lane[j];
+		s->lane[j] = 0;
+	}
+	s->n = 0;
 }
 
 /* ------------------------------------------------------------------ batch normalisation */
@@ -52,10 +66,10 @@ typedef struct BatchNorm
 } BatchNorm;
 
 /* Sum a plane. */
-static FAST double
-plane_sum(const float *x, int64_t n)
+static FAST void
+plane_sum(const float *x, int64_t n, Sum *sum)
 {
-	float		s[LANES] = {0};
+	float	   *s = sum->lane;
 	int64_t		i = 0;
 
 	for (; i + LANES <= n; i += LANES)
@@ -63,14 +77,14 @@ plane_sum(const float *x, int64_t n)
 			s[j] += x[i + j];
 	for (; i < n; i++)
 		s[0] += x[i];
-	return lanes_sum(s);
+	carry(sum, n, false);
 }
 
 /* Sum a plane's squared distances from the mean. */
-static FAST double
-plane_squares(const float *x, int64_t n, float mean)
+static FAST void
+plane_squares(const float *x, float mean, int64_t n, Sum *sum)
 {
-	float		s[LANES] = {0};
+	float	   *s = sum->lane;
 	int64_t		i = 0;
 
 	for (; i + LANES <= n; i += LANES)
@@ -78,14 +92,14 @@ plane_squares(const float *x, int64_t n, float mean)
 			s[j] += (x[i + j] - mean) * (x[i + j] - mean);
 	for (; i < n; i++)
 		s[0] += (x[i] - mean) * (x[i] - mean);
-	return lanes_sum(s);
+	carry(sum, n, false);
 }
 
 /* Sum a plane's products dy (x - mean). */
-static FAST double
-plane_products(const float *dy, const float *x, int64_t n, float mean)
+static FAST void
+plane_products(const float *dy, const float *x, float mean, int64_t n, Sum *sum)
 {
-	float		s[LANES] = {0};
+	float	   *s = sum->lane;
 	int64_t		i = 0;
 
 	for (; i + LANES <= n; i += LANES)
@@ -93,7 +107,7 @@ plane_products(const float *dy, const float *x, int64_t n, float mean)
 			s[j] += dy[i + j] * (x[i + j] - mean);
 	for (; i < n; i++)
 		s[0] += dy[i] * (x[i] - mean);
-	return lanes_sum(s);
+	carry(sum, n, false);
 }
 
 /* Normalise one channel. */
@@ -104,17 +118,19 @@ forward_channel(void *arg, size_t c)
 	int64_t		step = b->p.c * b->p.plane;
 	const float *x = b->x + (int64_t) c * b->p.plane;
 	double		m = (double) (b->p.n * b->p.plane);
-	double		sum = 0;
+	Sum			sum = {.n = 0};
+	Sum			squares = {.n = 0};
 	float		mean;
 	float		factor;
 
 	for (int64_t i = 0; i < b->p.n; i++)
-		sum += plane_sum(x + i * step, b->p.plane);
-	b->mean[c] = mean = (float) (sum / m);
-	sum = 0;
+		plane_sum(x + i * step, b->p.plane, &sum);
+	carry(&sum, 0, true);
+	b->mean[c] = mean = (float) (sum.sum / m);
 	for (int64_t i = 0; i < b->p.n; i++)
-		sum += plane_squares(x + i * step, b->p.plane, mean);
-	b->var[c] = (float) (sum / m);
+		plane_squares(x + i * step, mean, b->p.plane, &squares);
+	carry(&squares, 0, true);
+	b->var[c] = (float) (squares.sum / m);
 	factor = b->scale[c] / sqrtf(b->var[c] + b->eps);
 	for (int64_t i = 0; i < b->p.n; i++)
 	{
@@ -147,8 +163,8 @@ backward_channel(void *arg, size_t c)
 	int64_t		start = (int64_t) c * b->p.plane;
 	int64_t		step = b->p.c * b->p.plane;
 	double		m = (double) (b->p.n * b->p.plane);
-	double		sum = 0;
-	double		products = 0;
+	Sum			sum = {.n = 0};
+	Sum			products = {.n = 0};
 	float		mean = b->mean[c];
 	double		inv = 1 / sqrt((double) b->var[c] + b->eps);
 	float		factor = (float) (b->scale[c] * inv);
@@ -157,13 +173,15 @@ backward_channel(void *arg, size_t c)
 
 	for (int64_t i = 0; i < b->p.n; i++)
 	{
-		sum += plane_sum(b->dy + start + i * step, b->p.plane);
-		products += plane_products(b->dy + start + i * step, b->x + start + i * step, b->p.plane, mean);
+		plane_sum(b->dy + start + i * step, b->p.plane, &sum);
+		plane_products(b->dy + start + i * step, b->x + start + i * step, mean, b->p.plane, &products);
 	}
-	b->dbias[c] = (float) sum;
-	b->dscale[c] = (float) (inv * products);
-	shift = (float) (sum / m);
-	slope = (float) (inv * inv * products / m);
+	carry(&sum, 0, true);
+	carry(&products, 0, true);
+	b->dbias[c] = (float) sum.sum;
+	b->dscale[c] = (float) (inv * products.sum);
+	shift = (float) (sum.sum / m);
+	slope = (float) (inv * inv * products.sum / m);
 	for (int64_t i = 0; i < b->p.n; i++)
 	{
 		const float *x = b->x + start + i * step;
