@@ -116,6 +116,7 @@ typedef struct Sweep
 	const float *w;				/* the weight of row m, channel c and a tap */
 	int64_t		w_row;
 	int64_t		w_channel;
+	bool		forward;		/* all taps of the kernel, in its order */
 	float	   *a;				/* packed: [channel block, row block, channel and tap, row] */
 
 	int64_t		m;				/* channels of the result [n,m,out_size] */
@@ -140,7 +141,7 @@ typedef struct Sweep
 	int64_t		slot_offsets;
 } Sweep;
 
-/* Pack the weights of a block of channels; the loops follow the weights in memory. */
+/* Pack the weights of a block of channels, in the order in which they lie in memory. */
 static void
 pack_weights(void *arg, size_t i)
 {
@@ -150,17 +151,19 @@ pack_weights(void *arg, size_t i)
 	int64_t		channels = MIN(s->depth, s->c - c0);
 	int64_t		k = channels * s->taps;
 	float	   *a = s->a + c0 * s->taps * s->padded_m;
-	bool		by_row = s->w_row > s->w_channel;
-	int64_t		outer = by_row ? s->m : channels;
-	int64_t		inner = by_row ? channels : s->m;
 
 	if (s->m < s->padded_m)
 		memset(a + (s->padded_m - rows) * k, 0, (size_t) (rows * k) * sizeof(float));
-	for (int64_t p = 0; p < outer; p++)
-		for (int64_t q = 0; q < inner; q++)
+	if (s->forward)				/* channels and taps of a row are one run */
+	{
+		for (int64_t m = 0; m < s->m; m += rows)
+			s->gemm->transpose((int) MIN(rows, s->m - m), k, s->w + m * s->w_row + c0 * s->w_channel, s->w_row,
+							   a + m * k, rows);
+		return;
+	}
+	for (int64_t c = 0; c < channels; c++)
+		for (int64_t m = 0; m < s->m; m++)
 		{
-			int64_t		m = by_row ? p : q;
-			int64_t		c = by_row ? q : p;
 			const float *w = s->w + (c0 + c) * s->w_channel + m * s->w_row;
 			float	   *to = a + m / rows * rows * k + c * s->taps * rows + m % rows;
 
@@ -229,21 +232,27 @@ runs_of(int length, int lanes, const int64_t *place)
 	return true;
 }
 
-/* Lay out vectors of places that are no runs of memory. */
+/* Copy runs of a length that the compiler knows. */
+static inline __attribute__((always_inline)) void
+copy_runs(const int length, int64_t k, const int64_t *offset, const float *from, const int64_t *place, int lanes,
+		  int stride, float *b)
+{
+	for (int64_t i = 0; i < k; i++, b += stride)
+		for (int j = 0; j < lanes; j += length)
+			memcpy(b + j, from + offset[i] + place[j], (size_t) length * sizeof(float));
+}
+
+/* Lay out a vector of places that are no single run of memory. */
 static void
 gather_places(int64_t k, const int64_t *offset, const float *from, const int64_t *place, int lanes, int stride,
 			  float *b)
 {
-	if (runs_of(4, lanes, place))
-	{
-		for (int64_t i = 0; i < k; i++, b += stride)
-			for (int j = 0; j < lanes; j += 4)
-				memcpy(b + j, from + offset[i] + place[j], 4 * sizeof(float));
-		return;
-	}
-	for (int64_t i = 0; i < k; i++, b += stride)
-		for (int j = 0; j < lanes; j++)
-			b[j] = from[offset[i] + place[j]];
+	if (runs_of(8, lanes, place))
+		copy_runs(8, k, offset, from, place, lanes, stride, b);
+	else if (runs_of(4, lanes, place))
+		copy_runs(4, k, offset, from, place, lanes, stride, b);
+	else
+		copy_runs(1, k, offset, from, place, lanes, stride, b);
 }
 
 /* Lay out some vectors of columns for the tile loop: b [k, 3 * lanes]. */
@@ -411,7 +420,7 @@ nw_conv_forward(const NwGemm *gemm, const NwTeam *team, const NwConv *cv,
 	const NwWindow *win = &cv->window;
 	int64_t		taps = win->kernel[0] * win->kernel[1];
 	Sweep		s = {.gemm = gemm, .in = x, .n = cv->n, .c = cv->c, .taps = taps, .w = w, .w_row = cv->c * taps,
-		.w_channel = taps, .m = cv->out_c, .bias = bias, .out = y, .out_step = {1, 1}};
+		.w_channel = taps, .forward = true, .m = cv->out_c, .bias = bias, .out = y, .out_step = {1, 1}};
 
 	for (int i = 0; i < 2; i++)
 	{
