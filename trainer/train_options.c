@@ -94,7 +94,7 @@ usage(void)
 		   "  --label-smoothing E       (0; the paper's value is 0.1)\n\n"
 		   "Schedule:\n"
 		   "  --steps N                 (40000; cnn 2000)\n"
-		   "  --lr X                    (nw 0.001, cnn 0.1; fc 0.1, cnn 0.05)\n"
+		   "  --lr X                    (nw 0.001, cnn 0.02; fc 0.1, cnn 0.05)\n"
 		   "  --lr-drops A,B,...        steps after which it is divided by 10 (half, three quarters)\n"
 		   "  --momentum X              (0.9)\n"
 		   "  --weight-decay X          (0.0001)\n"
@@ -241,7 +241,7 @@ nw_train_defaults(NwTrainOptions *o, const NwSource *s)
 	if (o->steps == 0)
 		o->steps = cnn ? 2000 : 40000;
 	if (o->lr < 0)
-		o->lr = fc ? (cnn ? 0.05 : 0.1) : cnn ? 0.1 : 1e-3;
+		o->lr = fc ? (cnn ? 0.05 : 0.1) : cnn ? 0.02 : 1e-3;
 	if (o->n_drops < 0)
 	{
 		o->n_drops = 2;

@@ -111,11 +111,9 @@ class Net:
         return F.softplus(x)
 
     def cnn(self, x, width):
-        x = self.act(self.norm('norm1', F.max_pool2d(self.conv('conv1', x, 1, 1), 3, 2, 1)))
-        x = self.act(self.norm('norm2', self.conv('conv2', x, 2, 1)))
-        x = self.act(self.norm('norm3', self.conv('conv3', x, 1, 1)))
-        x = self.act(self.norm('norm4', self.conv('conv4', x, 2, 1)))
-        return x.mean((2, 3))
+        x = F.max_pool2d(self.act(self.norm('norm1', self.conv('conv1', x, 1, 1))), 2)
+        x = F.max_pool2d(self.act(self.norm('norm2', self.conv('conv2', x, 1, 1))), 2)
+        return self.act(self.norm('norm3', self.conv('conv3', x, 2, 1))).flatten(1)
 
     def resnet18(self, x, width, small=False):
         x = self.conv('conv1', x, *((1, 1) if small else (2, 3)))

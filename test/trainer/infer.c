@@ -5,6 +5,7 @@
  *   infer compare MODEL              embeddings must not depend on the batch's size
  *   infer devices MODEL              embeddings of the CPU and the GPU must agree
  *   infer metadata MODEL             what a model of "nwhead train --head fc" must say
+ *   infer settings MODEL KEY=NUMBER...   metadata that must be these numbers
  *   infer inner MODEL                name a tensor within a model
  *   infer vectors MODEL IMAGES LABELS FILE   a file of vectors against the model's
  */
@@ -143,7 +144,7 @@ metadata(const char *path)
 {
 	static const char *const want[][2] = {{"nwhead.head", "fc"}, {"nwhead.kernel", "dot"}, {"nwhead.tau", "1"},
 	{"nwhead.channels", "1"}, {"nwhead.height", "16"}, {"nwhead.width", "16"}, {"nwhead.classes", "[\"0\",\"1\",\"2\",\"3\"]"},
-	{"nwhead.dim", "33"}, {"network", "cnn"}};
+	{"nwhead.dim", "129"}, {"network", "cnn"}};
 	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
 	int			wrong = 0;
 
@@ -155,6 +156,26 @@ metadata(const char *path)
 		wrong += got == NULL || strcmp(got, want[i][1]) != 0;
 	}
 	return wrong + (e->classes != 4) + !(e->pre.mean[0] > 0.3 && e->pre.mean[0] < 0.7);
+}
+
+/* Check numbers of a model's metadata. */
+static int
+settings(const char *path, int n, char **want)
+{
+	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
+	int			wrong = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		char	   *value = strchr(want[i], '=');
+		const char *got;
+
+		*value++ = 0;
+		got = nw_meta_get(&e->meta, want[i]);
+		printf("%s: %s\n", want[i], got ? got : "(none)");
+		wrong += got == NULL || strtod(got, NULL) != strtod(value, NULL);
+	}
+	return wrong;
 }
 
 /* Name the output of a model's pooling. */
@@ -220,6 +241,8 @@ main(int argc, char **argv)
 		return devices(argv[2]);
 	if (strcmp(argv[1], "metadata") == 0)
 		return metadata(argv[2]);
+	if (strcmp(argv[1], "settings") == 0)
+		return settings(argv[2], argc - 3, argv + 3);
 	if (strcmp(argv[1], "inner") == 0)
 		return inner(argv[2]);
 	return vectors(argv[2], argv[3], argv[4], argv[5]);
