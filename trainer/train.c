@@ -287,6 +287,15 @@ open_log(Run *run)
 		nw_fatal("could not write to \"%s\": %s", run->o.log, strerror(errno));
 }
 
+/* Say so where an interrupted run's checkpoint is about to be replaced. */
+static void
+notice_checkpoint(const NwTrainOptions *o)
+{
+	if (!o->resume && access(o->checkpoint, F_OK) == 0)
+		nw_info("starting afresh: checkpoint \"%s\" of an earlier run will be replaced (--resume goes on from it)",
+				o->checkpoint);
+}
+
 /* Carry out "nwhead train". */
 int
 nw_train_main(int argc, char **argv)
@@ -300,6 +309,7 @@ nw_train_main(int argc, char **argv)
 	nw_train_parse(argc, argv, &run.o);
 	nw_check_writable(run.o.out);
 	nw_check_writable(run.o.checkpoint);
+	notice_checkpoint(&run.o);
 	run.source = nw_source_open(&run.o.source, true);
 	run.rt = nw_runtime_open(run.o.threads, run.o.profile);
 	if (run.o.backbone)
