@@ -1,7 +1,7 @@
 # nwhead: Nadaraya-Watson classification in PostgreSQL
 #
-#   make demo           install what is missing, build, show it at work
-#   make demo-train     the same with a network of its own, trained first
+#   make demo           install what is missing, build, train a network, show it at work
+#   make demo-quick     the same without a network, on plain pixels
 #   make test           the same, and run every test
 #   make bench          the same, and measure it against its peers
 #   make setup          only install what is missing
@@ -78,24 +78,24 @@ shared_buffers = $(BUFFERS)
 maintenance_work_mem = 256MB
 max_wal_size = 4GB
 endef
-demo demo-train bench: export CLUSTER_CONF ?= $(big_cluster)
-demo demo-train: BUFFERS = 1GB
+demo demo-quick bench: export CLUSTER_CONF ?= $(big_cluster)
+demo demo-quick: BUFFERS = 1GB
 bench: BUFFERS = 3GB
 
 demo:
-	@tools/setup demo
-	@bash -c '. tools/env.sh && quietly install_extension'
-	@tools/cluster run demo/run
-
-demo-train:
 	@tools/setup demo trainer
 	@bash -c '. tools/env.sh && quietly install_extension && \
 		quietly make -s -j "$$(nproc)" -C trainer BUILD="$$NW_BUILD"'
-	@tools/cluster run demo/train/run
+	@tools/cluster run demo/run
+
+demo-quick:
+	@tools/setup demo
+	@bash -c '. tools/env.sh && quietly install_extension'
+	@tools/cluster run demo/quick
 
 bench:
 	@tools/setup bench
 	@bash -c '. tools/env.sh && quietly install_extension'
 	@tools/cluster run bench/run
 
-.PHONY: setup test demo demo-train bench
+.PHONY: setup test demo demo-quick bench
