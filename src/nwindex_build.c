@@ -5,33 +5,25 @@
  * The table is read twice.  The first time classes are counted and rows are
  * sampled; the sample of each class is clustered, which gives the centres of
  * its lists.  The second time each row goes to the list of the nearest centre
- * of its class, through a sort by list.  How many rows a list has is known
- * then, so every page has its place before the first is written.
- *
- * Pages are written without WAL and logged together at the end.
+ * of its class, through a sort by list; nwindex_write.c has the rest.
  */
 #include "postgres.h"
 
 #include <math.h>
 
 #include "access/tableam.h"
-#include "access/xloginsert.h"
 #include "catalog/index.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
 #include "commands/progress.h"
-#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "utils/backend_progress.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/tuplesort.h"
 
 #include "compat.h"
 #include "kmeans.h"
-#include "labels.h"
-#include "nwindex.h"
-#include "random.h"
+#include "nwindex_build_impl.h"
 #include "simd.h"
 
 /* Classes of fewer rows share the common list. */
@@ -42,61 +34,10 @@
 
 #define CLUSTER_ITERATIONS	12
 
-/* A class while the index is built. */
-typedef struct BuildClass
-{
-	int64		rows;
-	int			sampled;
-	uint32		first_list;
-	uint32		nlists;
-} BuildClass;
-
-/* A list while the index is built. */
-typedef struct BuildList
-{
-	NwListData	data;
-	int64		rows;
-	BlockNumber first_vectors;
-} BuildList;
-
-typedef struct Build
-{
-	Relation	heap;
-	Relation	index;
-	IndexInfo  *info;
-	NwLayout	layout;
-	NwTextOut	label_out;
-	MemoryContext row_mcxt;		/* emptied after each row */
-
-	NwLabels   *images;			/* labels' images, numbered: the classes */
-	BuildClass	   *class;			/* [class_allocated] */
-	int			class_allocated;
-
-	NwRandom	random;
-	int			sample_size;	/* at most so many rows */
-	int			sampled;
-	int64		seen;
-	float	   *sample;			/* [sampled][dim] */
-	int32	   *sample_class;	/* [sampled] */
-
-	uint32		nlists;
-	BuildList	   *list;			/* [nlists] */
-	float	   *center;			/* [nlists][dim] */
-	double	   *wide;			/* [dim] the row at hand */
-	double	   *distance;		/* [lists of a class] */
-
-	Tuplesortstate *sort;
-	TupleDesc	desc;
-	TupleTableSlot *slot;
-	int64		rows;
-	NwMeta		meta;
-} Build;
-
 /* ---- what is to be indexed ---- */
 
-/* Insist on columns that an nw index can serve, and describe them. */
-static void
-describe_index(Relation index, NwLayout *layout, Oid *label_type)
+void
+nw_index_describe(Relation index, NwLayout *layout, Oid *label_type)
 {
 	TupleDesc	desc = RelationGetDescr(index);
 	Form_pg_attribute embedding = TupleDescAttr(desc, NW_INDEX_EMBEDDING);
@@ -254,7 +195,7 @@ plan_lists(Build *build)
 	build->nlists = 1;
 	for (int i = 0; i < build->images->n; i++)
 	{
-		BuildClass	   *class = &build->class[i];
+		BuildClass *class = &build->class[i];
 		uint32		n = class_lists(build, class);
 
 		class->nlists = n > 0 ? (uint32) Max(1, n * share) : 0;
@@ -282,7 +223,7 @@ check_interrupts(void *arg)
 static void
 cluster_class(Build *build, int number, const float **row, int n)
 {
-	BuildClass	   *class = &build->class[number];
+	BuildClass *class = &build->class[number];
 	NwKmeans	task = {
 		.n = n,
 		.dim = build->layout.dim,
@@ -355,7 +296,7 @@ cluster_sample(Build *build)
 		row[start[build->sample_class[i]]++] = build->sample + (Size) i * dim;
 	for (int i = 0; i < nclasses; i++)
 	{
-		BuildClass	   *class = &build->class[i];
+		BuildClass *class = &build->class[i];
 
 		for (uint32 k = 0; k < class->nlists; k++)
 			build->list[class->first_list + k].data.class = i;
@@ -458,328 +399,6 @@ begin_sort(Build *build)
 									   TUPLESORT_NONE);
 }
 
-/* ---- writing ---- */
-
-/* Reserve pages of a kind at the end of the file; return the first. */
-static BlockNumber
-reserve_pages(Build *build, NwPageKind kind, BlockNumber n)
-{
-	BlockNumber first = InvalidBlockNumber;
-
-	for (BlockNumber i = 0; i < n; i++)
-	{
-		Buffer		buffer = nw_page_extend(build->index, MAIN_FORKNUM);
-
-		if (i == 0)
-			first = BufferGetBlockNumber(buffer);
-		nw_page_init(BufferGetPage(buffer), kind);
-		MarkBufferDirty(buffer);
-		UnlockReleaseBuffer(buffer);
-		CHECK_FOR_INTERRUPTS();
-	}
-	return first;
-}
-
-/* Write bytes into consecutive pages that are a stream. */
-static void
-write_stream(Build *build, BlockNumber first, NwPageKind kind, uint64 at,
-			 const char *data, Size left)
-{
-	while (left > 0)
-	{
-		Buffer		buffer = nw_page_read(build->index,
-										  first + at / NW_PAGE_ROOM, kind,
-										  BUFFER_LOCK_EXCLUSIVE);
-		Size		part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
-
-		memcpy(PageGetContents(BufferGetPage(buffer)) + at % NW_PAGE_ROOM,
-			   data, part);
-		MarkBufferDirty(buffer);
-		UnlockReleaseBuffer(buffer);
-		data += part;
-		at += part;
-		left -= part;
-	}
-}
-
-/* Write the classes, and return the first of their pages. */
-static BlockNumber
-write_labels(Build *build)
-{
-	Buffer		buffer = nw_page_extend(build->index, MAIN_FORKNUM);
-	BlockNumber first = BufferGetBlockNumber(buffer);
-
-	nw_page_init(BufferGetPage(buffer), NW_PAGE_LABELS);
-	for (int i = 0; i < build->images->n; i++)
-	{
-		NwBytes		image = build->images->text[i];
-		Size		size = offsetof(NwLabelItem, image) + image.len;
-		NwLabelItem *item = palloc0(size);
-
-		item->class = i;
-		item->first_list = build->class[i].first_list;
-		item->nlists = build->class[i].nlists;
-		item->len = image.len;
-		memcpy(item->image, image.data, image.len);
-		if (PageAddItem(BufferGetPage(buffer), (Item) item, size,
-						InvalidOffsetNumber, false, false) == InvalidOffsetNumber)
-		{
-			Buffer		next = nw_page_extend(build->index, MAIN_FORKNUM);
-
-			nw_page_init(BufferGetPage(next), NW_PAGE_LABELS);
-			NwPageGetTail(BufferGetPage(buffer))->next =
-				BufferGetBlockNumber(next);
-			MarkBufferDirty(buffer);
-			UnlockReleaseBuffer(buffer);
-			buffer = next;
-			if (PageAddItem(BufferGetPage(buffer), (Item) item, size,
-							InvalidOffsetNumber, false, false) ==
-				InvalidOffsetNumber)
-				elog(ERROR, "label does not fit an empty page");
-		}
-		pfree(item);
-	}
-	MarkBufferDirty(buffer);
-	UnlockReleaseBuffer(buffer);
-	return first;
-}
-
-/* Give every page of every list its place. */
-static void
-place_lists(Build *build)
-{
-	const NwLayout *layout = &build->layout;
-	uint64		codes = 0;
-	uint64		vectors = 0;
-	BlockNumber first_codes;
-	BlockNumber first_vectors;
-
-	for (uint32 i = 0; i < build->nlists; i++)
-	{
-		int64		rows = build->list[i].rows;
-
-		codes += (rows + layout->slots - 1) / layout->slots;
-		vectors += (rows * layout->vector_size + NW_PAGE_ROOM - 1) /
-			NW_PAGE_ROOM;
-	}
-	if (codes + vectors > MaxBlockNumber / 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("index \"%s\" would be too large",
-						RelationGetRelationName(build->index))));
-	first_codes = reserve_pages(build, NW_PAGE_CODES, codes);
-	first_vectors = reserve_pages(build, NW_PAGE_VECTORS, vectors);
-
-	for (uint32 i = 0; i < build->nlists; i++)
-	{
-		BuildList	   *list = &build->list[i];
-		BlockNumber pages = (list->rows + layout->slots - 1) / layout->slots;
-
-		list->data.bound = (uint32) list->rows;
-		list->data.first_page = pages > 0 ? first_codes : InvalidBlockNumber;
-		list->data.insert_page = pages > 0 ? first_codes + pages - 1 :
-			InvalidBlockNumber;
-		list->data.insert_nth = pages > 0 ? pages - 1 : 0;
-		list->first_vectors = first_vectors;
-		first_codes += pages;
-		first_vectors += (list->rows * layout->vector_size + NW_PAGE_ROOM - 1) /
-			NW_PAGE_ROOM;
-	}
-}
-
-/* Rows of one code page, gathered. */
-typedef struct Gathered
-{
-	uint32		list;
-	uint32		nth;
-	int			n;
-	NwEntry    *entry;			/* [slots] */
-	int8	   *code;			/* [slots][dim] */
-	char	   *vector;			/* [slots][vector_size] */
-} Gathered;
-
-/* Write the rows gathered to their pages. */
-static void
-write_gathered(Build *build, Gathered *gathered)
-{
-	const NwLayout *layout = &build->layout;
-	BuildList	   *list = &build->list[gathered->list];
-	uint64		at = (uint64) gathered->nth * layout->slots *
-		layout->vector_size;
-	Buffer		buffer;
-	Page		page;
-	NwCodePage *codes;
-
-	if (gathered->n == 0)
-		return;
-	buffer = nw_page_read(build->index, list->data.first_page + gathered->nth,
-						  NW_PAGE_CODES, BUFFER_LOCK_EXCLUSIVE);
-	page = BufferGetPage(buffer);
-	codes = NwPageGetCodes(page);
-	codes->list = gathered->list;
-	codes->nth = gathered->nth;
-	codes->used = gathered->n;
-	codes->nfree = 0;
-	for (int i = 0; i < nw_vector_pages(layout, gathered->nth, gathered->n); i++)
-		codes->vectors[i] = list->first_vectors + at / NW_PAGE_ROOM + i;
-	for (int i = 0; i < gathered->n; i++)
-		nw_slot_write(page, layout, i, &gathered->entry[i]);
-	if (gathered->nth < list->data.insert_nth)
-		NwPageGetTail(page)->next = list->data.first_page + gathered->nth + 1;
-	MarkBufferDirty(buffer);
-	UnlockReleaseBuffer(buffer);
-
-	write_stream(build, list->first_vectors, NW_PAGE_VECTORS, at,
-				 gathered->vector, (Size) gathered->n * layout->vector_size);
-	gathered->nth++;
-	gathered->n = 0;
-}
-
-/* Make a list cover a row. */
-static void
-cover_row(BuildList *list, float distance, float norm)
-{
-	list->data.radius = Max(list->data.radius, distance);
-	list->data.norm_min = Min(list->data.norm_min, norm);
-	list->data.norm_max = Max(list->data.norm_max, norm);
-}
-
-/* Write all rows, in the order of their lists. */
-static void
-write_rows(Build *build)
-{
-	const NwLayout *layout = &build->layout;
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(build->desc,
-													&TTSOpsMinimalTuple);
-	float	   *x = palloc(layout->dim * sizeof(float));
-	int64		done = 0;
-	Gathered	gathered = {
-		.entry = palloc(layout->slots * sizeof(NwEntry)),
-		.code = palloc(layout->slots * layout->dim),
-		.vector = palloc(layout->slots * layout->vector_size)
-	};
-
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, build->rows);
-	while (tuplesort_gettupleslot(build->sort, true, false, slot, NULL))
-	{
-		NwEntry    *entry;
-		uint32		list;
-		const float *center;
-		bool		isnull;
-		int			i;
-
-		list = DatumGetUInt32(slot_getattr(slot, 1, &isnull));
-		if (list != gathered.list || gathered.n == layout->slots)
-			write_gathered(build, &gathered);
-		if (list != gathered.list)
-		{
-			gathered.list = list;
-			gathered.nth = 0;
-		}
-		i = gathered.n++;
-		entry = &gathered.entry[i];
-		ItemPointerCopy((ItemPointer) DatumGetPointer(slot_getattr(slot, 2, &isnull)),
-						&entry->tid);
-		entry->class = DatumGetInt32(slot_getattr(slot, 3, &isnull));
-		entry->vector = gathered.vector + (Size) i * layout->vector_size;
-		memcpy(gathered.vector + (Size) i * layout->vector_size,
-			   VARDATA_ANY(DatumGetPointer(slot_getattr(slot, 4, &isnull))),
-			   layout->vector_size);
-		nw_vector_decode(entry->vector, layout->type, layout->dim, x);
-
-		center = build->center + (Size) list * layout->dim;
-		entry->code = gathered.code + i * layout->dim;
-		nw_code_encode(x, center, layout->dim,
-					   gathered.code + i * layout->dim, &entry->info);
-		cover_row(&build->list[list],
-				  nw_code_distance_up(x, center, layout->dim),
-				  entry->info.norm);
-		if (++done % 1000 == 0)
-		{
-			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
-			CHECK_FOR_INTERRUPTS();
-		}
-	}
-	write_gathered(build, &gathered);
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
-	ExecDropSingleTupleTableSlot(slot);
-}
-
-/* Write lists and centres to the pages reserved for them. */
-static void
-write_lists(Build *build)
-{
-	for (uint32 i = 0; i < build->nlists; i++)
-	{
-		int			place;
-		BlockNumber block = nw_list_block(&build->meta, i, &place);
-		Buffer		buffer = nw_page_read(build->index, block, NW_PAGE_LISTS,
-										  BUFFER_LOCK_EXCLUSIVE);
-
-		if (build->list[i].rows == 0)
-			build->list[i].data.norm_min = build->list[i].data.norm_max = 0;
-		NwPageGetLists(BufferGetPage(buffer))[place] = build->list[i].data;
-		MarkBufferDirty(buffer);
-		UnlockReleaseBuffer(buffer);
-	}
-	write_stream(build, build->meta.first_centers, NW_PAGE_CENTERS, 0,
-				 (char *) build->center, (Size) build->nlists *
-				 build->layout.dim * sizeof(float));
-}
-
-/* Pages that so many bytes of a stream take. */
-static BlockNumber
-stream_pages(uint64 bytes)
-{
-	return (BlockNumber) ((bytes + NW_PAGE_ROOM - 1) / NW_PAGE_ROOM);
-}
-
-/* Describe an index of so many lists on its meta page. */
-static void
-fill_meta(Page page, const NwMeta *meta)
-{
-	nw_page_init(page, NW_PAGE_META);
-	*NwPageGetMeta(page) = *meta;
-	NwPageGetMeta(page)->checksum = nw_meta_checksum(meta);
-}
-
-/* Write the whole file. */
-static void
-write_index(Build *build)
-{
-	NwMeta	   *meta = &build->meta;
-	Buffer		buffer;
-
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_WRITE);
-	reserve_pages(build, NW_PAGE_META, 1);
-	meta->magic = NW_INDEX_MAGIC;
-	meta->version = NW_INDEX_VERSION;
-	meta->dim = build->layout.dim;
-	meta->vector_type = build->layout.type;
-	meta->nlists = build->nlists;
-	meta->built_rows = build->rows;
-	meta->first_labels = write_labels(build);
-	meta->first_lists = reserve_pages(build, NW_PAGE_LISTS,
-									  (build->nlists + NW_LISTS_PER_PAGE - 1) /
-									  NW_LISTS_PER_PAGE);
-	meta->first_centers = reserve_pages(build, NW_PAGE_CENTERS,
-										stream_pages((uint64) build->nlists *
-													 meta->dim * sizeof(float)));
-	place_lists(build);
-	write_rows(build);
-	write_lists(build);
-
-	buffer = ReadBuffer(build->index, 0);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	fill_meta(BufferGetPage(buffer), meta);
-	MarkBufferDirty(buffer);
-	UnlockReleaseBuffer(buffer);
-
-	if (RelationNeedsWAL(build->index))
-		log_newpage_range(build->index, MAIN_FORKNUM, 0,
-						  RelationGetNumberOfBlocks(build->index), true);
-}
-
 IndexBuildResult *
 nw_index_build(Relation heap, Relation index, IndexInfo *info)
 {
@@ -794,7 +413,7 @@ nw_index_build(Relation heap, Relation index, IndexInfo *info)
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data",
 			 RelationGetRelationName(index));
-	describe_index(index, &build.layout, &label_type);
+	nw_index_describe(index, &build.layout, &label_type);
 	nw_textout_init(&build.label_out, label_type, mcxt);
 	build.images = nw_labels_create(mcxt, TEXTOID);
 	build.class_allocated = 64;
@@ -811,7 +430,7 @@ nw_index_build(Relation heap, Relation index, IndexInfo *info)
 												 assign_row, &build, NULL);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_SORT);
 	tuplesort_performsort(build.sort);
-	write_index(&build);
+	nw_index_write(&build);
 	tuplesort_end(build.sort);
 	ExecDropSingleTupleTableSlot(build.slot);
 	result->index_tuples = build.rows;
@@ -819,54 +438,4 @@ nw_index_build(Relation heap, Relation index, IndexInfo *info)
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(mcxt);
 	return result;
-}
-
-/* Write and log one page of an init fork. */
-static void
-write_init_page(Relation index, NwPageKind kind, const NwMeta *meta)
-{
-	Buffer		buffer = nw_page_extend(index, INIT_FORKNUM);
-	Page		page = BufferGetPage(buffer);
-
-	START_CRIT_SECTION();
-	if (kind == NW_PAGE_META)
-		fill_meta(page, meta);
-	else
-		nw_page_init(page, kind);
-	if (kind == NW_PAGE_LISTS)
-	{
-		NwListData *common = &NwPageGetLists(page)[NW_COMMON_LIST];
-
-		common->first_page = common->insert_page = InvalidBlockNumber;
-	}
-	MarkBufferDirty(buffer);
-
-	/* GenericXLog would log nothing for an unlogged index */
-	log_newpage_buffer(buffer, true);
-	END_CRIT_SECTION();
-	UnlockReleaseBuffer(buffer);
-}
-
-void
-nw_index_build_empty(Relation index)
-{
-	NwLayout	layout;
-	Oid			label_type;
-	NwMeta		meta = {
-		.magic = NW_INDEX_MAGIC,
-		.version = NW_INDEX_VERSION,
-		.nlists = 1,
-		.first_labels = 1,
-		.first_lists = 2,
-		.first_centers = 3
-	};
-
-	describe_index(index, &layout, &label_type);
-	meta.dim = layout.dim;
-	meta.vector_type = layout.type;
-	write_init_page(index, NW_PAGE_META, &meta);
-	write_init_page(index, NW_PAGE_LABELS, NULL);
-	write_init_page(index, NW_PAGE_LISTS, NULL);
-	for (BlockNumber i = 0; i < stream_pages(layout.dim * sizeof(float)); i++)
-		write_init_page(index, NW_PAGE_CENTERS, NULL);
 }

@@ -1,0 +1,124 @@
+/*
+ * nwindex_search_impl.h
+ *		What the two halves of a search share: the decision
+ *		(nwindex_search.c) and the bounds it rests on (nwindex_bounds.c).
+ */
+#ifndef NW_NWINDEX_SEARCH_IMPL_H
+#define NW_NWINDEX_SEARCH_IMPL_H
+
+#include "postgres.h"
+
+#include <math.h>
+
+#include "mass.h"
+#include "nwindex_search.h"
+
+/* A sum of exponentials: sum * exp(top). */
+typedef struct LogSum
+{
+	double		top;
+	double		sum;
+} LogSum;
+
+/* How well a list is known. */
+typedef enum UnitState
+{
+	UNIT_LIST,
+	UNIT_CODE,
+	UNIT_EXACT
+} UnitState;
+
+/* A list with a class of its own. */
+typedef struct Unit
+{
+	int			part;
+	uint32		list;
+	BlockNumber first_page;
+	int32		class;
+	uint32		slots;
+	UnitState	state;
+	double		lower;			/* logarithms of its mass */
+	double		upper;
+} Unit;
+
+/* What is known of a class. */
+typedef struct SearchClass
+{
+	LogSum		lower;
+	LogSum		upper;
+	LogSum		common_lower;	/* of its rows in common lists */
+	LogSum		common_upper;
+	int64		slots;
+	LogSum		coded;			/* upper sums of what was coded, */
+	LogSum		coded_lower;	/* lower sums, */
+	int64		coded_slots;	/* and how many slots that was */
+	NwMass		mass;			/* of what was read exactly */
+} SearchClass;
+
+typedef struct Search
+{
+	NwIndexReader *reader;
+	const NwQuery *query;
+	int			nclasses;
+	bool	   *admitted;		/* [nclasses] */
+	bool	   *wanted;			/* [nclasses] still contending, */
+	int64		wanted_slots;	/* with so many slots in lists of their own */
+	SearchClass *class;			/* [nclasses] */
+	int			nunits;
+	Unit	   *unit;			/* [nunits] heaviest first */
+	int64		slots;			/* of all units */
+	int64		common_slots;
+	double		lead;			/* lower bound of the class that leads */
+	double		heaviest;		/* upper bound of a row's score so far */
+	float	   *t;				/* [dim] */
+	float	   *center;			/* [dim] */
+	NwIndexPages pages;
+	NwSearchWork *work;
+} Search;
+
+/* Add exp(value). */
+static inline void
+add_log(LogSum *to, double value)
+{
+	if (value == -HUGE_VAL || (to->sum != 0 && to->top == HUGE_VAL))
+		return;
+	if (to->sum == 0 || value == HUGE_VAL)
+	{
+		to->top = value;
+		to->sum = 1;
+	}
+	else if (value <= to->top)
+		to->sum += exp(value - to->top);
+	else
+	{
+		to->sum = to->sum * exp(to->top - value) + 1;
+		to->top = value;
+	}
+}
+
+/* The logarithm of a sum. */
+static inline double
+log_of(const LogSum *sum)
+{
+	return sum->sum == 0 ? -HUGE_VAL : sum->top + log(sum->sum);
+}
+
+/* Take in the lists of one part. */
+extern void nw_bounds_take_lists(Search *search, int number);
+
+/* Bound the mass of a list by its codes. */
+extern void nw_bounds_refine_by_code(Search *search, Unit *unit);
+
+/* Bound the rows of the common lists by their codes. */
+extern void nw_bounds_take_common(Search *search);
+
+/* Replace the bounds of a list by its exact mass. */
+extern void nw_bounds_refine_exactly(Search *search, Unit *unit);
+
+/*
+ * Replace the bounds of contenders' rows in the common lists by their exact
+ * masses.  Nothing else has been read exactly yet.
+ */
+extern void nw_bounds_read_common(Search *search);
+
+#endif							/* NW_NWINDEX_SEARCH_IMPL_H */
