@@ -166,6 +166,30 @@ sample_table(Build *build)
 
 /* ---- lists ---- */
 
+/* The most lists of a class that can be made in the memory there is. */
+static uint32
+most_lists(const Build *build)
+{
+	uint32		least = 1;
+	uint32		most = NW_LISTS_MAX;
+
+	while (least < most)
+	{
+		uint32		middle = (least + most + 1) / 2;
+		NwKmeans	task = {
+			.n = 2 * middle,
+			.dim = build->layout.dim,
+			.k = middle
+		};
+
+		if (nw_kmeans_memory(&task) <= (Size) maintenance_work_mem * 1024 / 4)
+			least = middle;
+		else
+			most = middle - 1;
+	}
+	return least;
+}
+
 /* Decide how many lists a class gets. */
 static uint32
 class_lists(const Build *build, const BuildClass *class)
@@ -176,6 +200,7 @@ class_lists(const Build *build, const BuildClass *class)
 
 	if (class->rows < SMALL_CLASS || class->sampled == 0)
 		return 0;
+	wanted = Min(wanted, build->most_lists);
 	return (uint32) Max(1, Min(wanted, class->sampled / 4));
 }
 
@@ -188,6 +213,7 @@ plan_lists(Build *build)
 	uint64		wanted = 0;
 	double		share;
 
+	build->most_lists = most_lists(build);
 	for (int i = 0; i < build->images->n; i++)
 		wanted += class_lists(build, &build->class[i]);
 	share = Min(1.0, (double) room / Max(wanted, 1));

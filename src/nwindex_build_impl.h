@@ -51,6 +51,7 @@ typedef struct Build
 	float	   *sample;			/* [sampled][dim] */
 	int32	   *sample_class;	/* [sampled] */
 
+	uint32		most_lists;		/* of a class */
 	uint32		nlists;
 	BuildList *list;			/* [nlists] */
 	float	   *center;			/* [nlists][dim] */

@@ -39,6 +39,36 @@ foreach my $memory ('1MB', '2MB', '16MB', '64MB')
 	$node->safe_psql('postgres', "SET maintenance_work_mem = '$memory'; DROP INDEX IF EXISTS rows_nw; $create");
 	is(sound("built in $memory"), '2000', 'with all rows');
 }
+
+# Memory: more lists than can be made in it, and labels that are compressed
+$node->safe_psql('postgres', q{
+	CREATE TABLE large (id int, embedding vector(4), label text, note text);
+	ALTER TABLE large ALTER note SET STORAGE plain;
+	INSERT INTO large SELECT i, spot(i, 1, 4, 1), repeat('x', 1900), repeat('y', 1200) FROM generate_series(1, 12000) AS i;});
+my $session = $node->background_psql('postgres');
+$session->query_safe("SET maintenance_work_mem = '8MB'; SELECT count(*) FROM large;");
+my $pid = $session->query_safe('SELECT pg_backend_pid()');
+
+# The memory of the session's process that is its own, at its highest; in kB
+sub own_memory
+{
+	my ($peak) = slurp_file("/proc/$pid/status") =~ /RssAnon:\s+(\d+)/;
+	return $peak;
+}
+my $before = own_memory();
+my $most = 0;
+$session->query_until(qr/begin/, "\\echo begin\nCREATE INDEX large_nw ON large USING nw (embedding) INCLUDE (label) WITH (lists = 32768);\n");
+do
+{
+	my $now = own_memory();
+	$most = $now if $now > $most;
+} until $node->safe_psql('postgres', "SELECT count(*) FROM pg_index WHERE indexrelid = to_regclass('large_nw') AND indisvalid") eq '1';
+cmp_ok($most - $before, '<', (8 + 24) * 1024, 'a build keeps to its memory');
+$session->query_safe('SELECT 1');
+$session->quit;
+is($node->safe_psql('postgres', "SELECT nw_check_index('large_nw')"), '12000', 'and is sound');
+$node->safe_psql('postgres', 'DROP TABLE large');
+
 my $built = $node->safe_psql('postgres', "SELECT pg_relation_size('rows_nw')");
 
 # Rounds of change: the size stays within bounds
