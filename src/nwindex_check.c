@@ -9,7 +9,8 @@
  * every row that anyone may still see must be in the index, with its label and
  * its vector, and nothing else may be.
  *
- * A ShareLock on the table keeps writers away meanwhile.
+ * A ShareLock on the table keeps writers away meanwhile.  Nothing keeps replay
+ * away on a standby: there the table is left out, and replay should be paused.
  */
 #include "postgres.h"
 
@@ -79,6 +80,8 @@ typedef struct Check
 			 errmsg("index \"%s\" is corrupted", \
 					RelationGetRelationName((check)->index)), \
 			 errdetail_internal(__VA_ARGS__), \
+			 RecoveryInProgress() ? \
+			 errhint("Replay may have changed it meanwhile: call pg_wal_replay_pause() and check again.") : \
 			 errhint("Please REINDEX it.")))
 
 /* ---- pages ---- */
@@ -556,7 +559,7 @@ nw_check_index(PG_FUNCTION_ARGS)
 	if (OidIsValid(heapid) && !nw_owns_relation(relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(relid));
 
-	/* table before index, as everyone else; a standby has no writers */
+	/* table before index, as everyone else */
 	if (OidIsValid(heapid))
 		check.heap = table_open(heapid, RecoveryInProgress() ? AccessShareLock :
 								ShareLock);

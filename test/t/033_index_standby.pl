@@ -10,8 +10,9 @@ use NwIndex;
 my $rounds = $ENV{NW_STANDBY_ROUNDS} // 60;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "autovacuum = off\nmax_standby_streaming_delay = 5s");
+# every page that is replayed is compared with the primary's
+$primary->init(allows_streaming => 1, extra => ['--data-checksums']);
+$primary->append_conf('postgresql.conf', "autovacuum = off\nmax_standby_streaming_delay = 5s\nwal_consistency_checking = 'generic'");
 $primary->start;
 install_helpers($primary);
 $primary->safe_psql(
@@ -130,10 +131,17 @@ foreach my $round (1 .. $rounds)
 }
 is($wrong, 0, 'no wrong answer, and no error but conflicts with recovery');
 cmp_ok($right, '>', $rounds / 2, "right $right times ($conflicts conflicts)");
+
+# The index can be checked while replay is paused
+$standby->safe_psql('postgres', 'SELECT pg_wal_replay_pause()');
+$standby->poll_query_until('postgres', "SELECT pg_get_wal_replay_pause_state() = 'paused'");
+is($standby->safe_psql('postgres', "SELECT nw_check_index('rows_nw') > 0, nw_check_index('wide_nw') >= 0"), 't|t', 'sound in the midst of it');
+$standby->safe_psql('postgres', 'SELECT pg_wal_replay_resume()');
 $load->kill_kill(grace => 10);
 unlike($err, qr/aborted|ERROR/, 'the primary went on meanwhile');
 
-# Both are sound, and alike
+# Both are sound, and alike, once what the clients began has ended
+$primary->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
 catch_up();
 foreach my $index ('rows_nw', 'wide_nw')
 {
