@@ -50,6 +50,7 @@ typedef struct Run
 	char	   *relation;
 	bool		created;
 	const char *id_type;
+	NwPipe	   *images;			/* what the model is to run on */
 } Run;
 
 /* a batch of tensors on its way to the model */
@@ -58,6 +59,13 @@ typedef struct Batch
 	int			n;
 	float	   *images;
 } Batch;
+
+/* and what the model made of it, on its way to the database */
+typedef struct Embedded
+{
+	int			n;
+	float	   *z;
+} Embedded;
 
 enum
 {
@@ -435,6 +443,24 @@ begin(Run *run, NwCopy *copy)
 	nw_copy_begin(copy, run->conn, run->relation);
 }
 
+/* Run the model on the next images, while earlier embeddings are being written. */
+static char *
+embed_batch(void *arg, int64_t seq, void *slot)
+{
+	Run		   *run = arg;
+	Embedded   *e = slot;
+	Batch	   *b = nw_pipe_take(run->images);
+
+	(void) seq;
+	e->n = b->n;
+	e->z = nw_extractor_run(run->model, b->images, b->n);
+	nw_pipe_return(run->images);
+	if (run->o.normalize)
+		normalize_rows(e->z, e->n, run->model->dim);
+	check_finite(run, e->z, e->n);
+	return NULL;
+}
+
 /* Push all images through the model into the table. */
 static void
 embed_all(Run *run)
@@ -443,8 +469,10 @@ embed_all(Run *run)
 	size_t		size = (size_t) m->pre.channels * (size_t) m->pre.height * (size_t) m->pre.width;
 	int64_t		n_batches = (run->source->n + m->batch - 1) / m->batch;
 	Batch		batch[BATCHES_AHEAD];
+	Embedded	embedded[BATCHES_AHEAD];
 	void	   *slots[BATCHES_AHEAD];
-	NwPipe	   *pipe;
+	void	   *out_slots[BATCHES_AHEAD];
+	NwPipe	   *embeddings;
 	NwProgress	progress;
 	NwCopy		copy;
 	int64_t		done = 0;
@@ -453,28 +481,26 @@ embed_all(Run *run)
 	{
 		batch[i].images = nw_alloc0((size_t) m->batch * size * sizeof(float));
 		slots[i] = &batch[i];
+		out_slots[i] = &embedded[i];
 	}
-	pipe = nw_pipe_start(fill_batch, run, 0, n_batches, slots, BATCHES_AHEAD);
+	run->images = nw_pipe_start(fill_batch, run, 0, n_batches, slots, BATCHES_AHEAD);
+	embeddings = nw_pipe_start(embed_batch, run, 0, n_batches, out_slots, BATCHES_AHEAD);
 	progress = nw_progress_start("image", 0, run->source->n, run->o.quiet);
 	for (int64_t k = 0; k < n_batches; k++)
 	{
-		Batch	   *b = nw_pipe_take(pipe);
-		float	   *z = nw_extractor_run(m, b->images, b->n);
-		int			n = b->n;
+		Embedded   *e = nw_pipe_take(embeddings);
 
-		nw_pipe_return(pipe);
-		if (run->o.normalize)
-			normalize_rows(z, n, m->dim);
-		check_finite(run, z, n);
 		if (k == 0)
 			begin(run, &copy);
-		write_rows(run, &copy, done, n, z);
-		free(z);
-		done += n;
+		write_rows(run, &copy, done, e->n, e->z);
+		free(e->z);
+		done += e->n;
+		nw_pipe_return(embeddings);
 		nw_progress_show(&progress, done, "");
 	}
 	nw_copy_end(&copy);
-	nw_pipe_stop(pipe);
+	nw_pipe_stop(embeddings);
+	nw_pipe_stop(run->images);
 	finish_table(run, run->relation, run->created);
 	write_head(run);
 	if (run->o.set)
