@@ -19,9 +19,6 @@
 
 #define CACHE_LINE		64
 
-/* Wrong guesses in a row after which no more are made. */
-#define GUESSES			64
-
 /* Classes of a part while they are copied. */
 typedef struct Copying
 {
@@ -170,31 +167,36 @@ nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
 }
 
 /*
- * A page that follows another one is often in the next buffer: that of an index
- * that was built, or read, in one go.  To look there first spares a search of
- * the table of buffers, which takes longer than anything else about a page.
+ * A page that follows another one is often in the next buffer, or in the one
+ * before: that of an index that was built, or read, in one go, into buffers
+ * never used or freed together.  To look there first spares a search of the
+ * table of buffers, which takes longer than anything else about a page.
+ *
+ * Sums over rows fetch what lies behind them, so pages in ascending buffers
+ * need not be fetched here.
  */
 Buffer
 nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from)
 {
-	Buffer		guess = trail->buffer + (Buffer) (block - trail->block);
+	int64		ahead = (int64) block - trail->block;
+	int64		guess = trail->buffer + trail->step * ahead;
 	Buffer		buffer = InvalidBuffer;
 	const char *page;
 
-	if (trail->buffer > 0 && guess > 0 && guess <= NBuffers &&
-		trail->misses < GUESSES)
+	if (trail->step != 0 && trail->buffer > 0 && guess > 0 && guess <= NBuffers &&
+		ReadRecentBuffer(nw_relation_files(part->index), MAIN_FORKNUM, block,
+						 (Buffer) guess))
+		buffer = (Buffer) guess;
+	else
 	{
-		if (ReadRecentBuffer(nw_relation_files(part->index), MAIN_FORKNUM,
-							 block, guess))
-		{
-			buffer = guess;
-			trail->misses = 0;
-		}
-		else
-			trail->misses++;
-	}
-	if (buffer == InvalidBuffer)
+		int64		apart;
+
 		buffer = ReadBuffer(part->index, block);
+		apart = (int64) buffer - trail->buffer;
+		trail->step = apart == ahead ? 1 : apart == -ahead ? -1 : 0;
+	}
+	if (trail->step != 1 && from == BLCKSZ)
+		from = 0;
 	trail->block = block;
 	trail->buffer = buffer;
 
@@ -273,7 +275,6 @@ pin_vectors(NwIndexReader *reader, NwIndexPart *part, NwPageRows *rows)
 						   rows->slot[rows->n - 1] + 1) - 1;
 	for (int i = first; i <= last; i++)
 	{
-		/* vectors are fetched as the sums go along */
 		rows->pinned[i] = nw_index_pin(part, rows->vectors[i], &part->vectors,
 									   BLCKSZ);
 		reader->work.pages++;

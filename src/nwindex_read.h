@@ -41,7 +41,7 @@ typedef struct NwTrail
 {
 	BlockNumber block;
 	Buffer		buffer;
-	int			misses;			/* guesses that failed in a row */
+	int			step;			/* from buffer to buffer: 1, -1, or 0 for none */
 } NwTrail;
 
 /* A table and its index: the whole set, or a partition of it. */
@@ -150,7 +150,8 @@ extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part,
 
 /*
  * Pin a page of the index, and have it fetched to the processor's cache, from
- * a byte on.  The trail helps to find pages that follow each other.
+ * a byte on; BLCKSZ leaves that to the sums, where they will do it.  The trail
+ * helps to find pages that follow each other.
  */
 extern Buffer nw_index_pin(NwIndexPart *part, BlockNumber block,
 						   NwTrail *trail, int from);
