@@ -217,7 +217,8 @@ sub read_file
 sub without_positions
 {
 	my ($content) = @_;
-	substr($content, BLOCK * $_, 8) = "\0" x 8 foreach 0 .. length($content) / BLOCK - 1;
+	# of the last change to a page, and its checksum
+	substr($content, BLOCK * $_, 10) = "\0" x 10 foreach 0 .. length($content) / BLOCK - 1;
 	return $content;
 }
 
