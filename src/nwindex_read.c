@@ -488,9 +488,7 @@ nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 						part->layout.dim},
 						.label = part->label[rows->class[k]],
 						.id_isnull = true,
-						.weight = 1,
-						.tid = &rows->tid[k],
-						.part = i
+						.weight = 1
 					};
 
 					callback(&row, arg);

@@ -280,7 +280,7 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	/* an index has no ids, and not the rows without a label */
 	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
 	{
-		NwScan	   *by_index = nw_scan_plan_index(source, false);
+		NwScan	   *by_index = nw_scan_plan_index(source);
 
 		if (by_index)
 			return by_index;
@@ -311,9 +311,9 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 }
 
 NwScan *
-nw_scan_plan_index(const NwSource *source, bool ids)
+nw_scan_plan_index(const NwSource *source)
 {
-	NwIndexReader *reader = nw_index_find(source, ids);
+	NwIndexReader *reader = nw_index_find(source, false);
 	NwScan	   *scan;
 
 	if (reader == NULL)
@@ -325,8 +325,7 @@ nw_scan_plan_index(const NwSource *source, bool ids)
 		scan->relids = lappend_oid(lappend_oid(scan->relids,
 											   RelationGetRelid(reader->part[i].heap)),
 								   RelationGetRelid(reader->part[i].index));
-	scan->steady = nw_textout_is_steady(source->label_type) &&
-		(!ids || nw_textout_is_steady(source->id_type));
+	scan->steady = nw_textout_is_steady(source->label_type);
 	return scan;
 }
 

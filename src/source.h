@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "nodes/pg_list.h"
-#include "storage/itemptr.h"
 
 #include "pgvector.h"
 #include "registry.h"
@@ -50,8 +49,6 @@ typedef struct NwRow
 	Datum		id;
 	bool		id_isnull;
 	double		weight;			/* 1 where not asked for */
-	ItemPointer tid;			/* only where it comes from an index: where, */
-	int			part;			/* in which of its tables */
 } NwRow;
 
 typedef void (*NwRowCallback) (const NwRow *row, void *arg);
@@ -86,11 +83,8 @@ extern void nw_source_check_labelled(const NwSource *source);
  */
 extern NwScan *nw_scan_plan(const NwSource *source, int columns, int64 limit);
 
-/*
- * The same out of an index: embeddings, labels and TIDs; NULL where that cannot
- * be.  ids says whether nw_index_fetch_id() will be asked.
- */
-extern NwScan *nw_scan_plan_index(const NwSource *source, bool ids);
+/* The same out of an index: embeddings and labels; NULL where that cannot be. */
+extern NwScan *nw_scan_plan_index(const NwSource *source);
 
 /*
  * Read the rows under the active snapshot.  Rows without an embedding are

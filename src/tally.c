@@ -483,7 +483,7 @@ predict_by_index(Sweep *sweep, const NwSource *source, const NwCacheKey *key)
 
 	if (!sweep->call->label_only || sweep->want_ids)
 		return false;
-	scan = nw_scan_plan_index(source, false);
+	scan = nw_scan_plan_index(source);
 	if (scan == NULL)
 		return false;
 	if (!sweep->call->once && nw_engine == NW_ENGINE_AUTO &&
