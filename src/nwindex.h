@@ -289,6 +289,10 @@ typedef bool (*NwLabelCallback) (const NwLabelItem *item, void *arg);
 extern void nw_labels_scan(Relation index, const NwMeta *meta,
 						   NwLabelCallback callback, void *arg);
 
+/* Copy the labels of all classes; out is made ready for their type. */
+extern int	nw_labels_read(Relation index, const NwMeta *meta, NwTextOut *out,
+						   Datum **label);
+
 /* ---- the access method's functions, each in the file of its name ---- */
 
 extern IndexBuildResult *nw_index_build(Relation heap, Relation index,

@@ -117,34 +117,6 @@ nw_index_open_owned(Oid relid)
 	return index;
 }
 
-/* Labels by class number. */
-typedef struct Labels
-{
-	NwTextOut	out;
-	int			n;
-	int			allocated;
-	Datum	   *text;
-} Labels;
-
-/* Note one label. */
-static bool
-note_label(const NwLabelItem *item, void *arg)
-{
-	Labels	   *labels = arg;
-
-	if (labels->n == labels->allocated)
-	{
-		labels->allocated = Max(64, 2 * labels->allocated);
-		labels->text = labels->text == NULL ?
-			palloc_extended(labels->allocated * sizeof(Datum),
-							MCXT_ALLOC_HUGE) :
-			repalloc_huge(labels->text, labels->allocated * sizeof(Datum));
-	}
-	labels->text[labels->n++] = nw_label_datum(&labels->out, item->image,
-											   item->len);
-	return true;
-}
-
 /* What the pages of a list hold. */
 typedef struct Contents
 {
@@ -189,15 +161,14 @@ nw_index_lists(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	Relation	index;
 	NwMeta		meta;
-	Labels		labels = {.n = 0};
+	NwTextOut	label_out;
+	Datum	   *label;
+	int			nclasses;
 
 	nw_begin_rows(fcinfo);
 	index = nw_index_open_owned(PG_GETARG_OID(0));
 	nw_meta_read(index, &meta, NULL);
-	nw_textout_init(&labels.out, TupleDescAttr(RelationGetDescr(index),
-											   NW_INDEX_LABEL)->atttypid,
-					CurrentMemoryContext);
-	nw_labels_scan(index, &meta, note_label, &labels);
+	nclasses = nw_labels_read(index, &meta, &label_out, &label);
 	for (uint32 list = 0; list < meta.nlists; list++)
 	{
 		NwListData	data;
@@ -207,10 +178,10 @@ nw_index_lists(PG_FUNCTION_ARGS)
 
 		nw_list_read(index, &meta, list, &data);
 		contents = count_list(index, &data);
-		nulls[1] = list == NW_COMMON_LIST || data.class >= (uint32) labels.n;
+		nulls[1] = list == NW_COMMON_LIST || data.class >= (uint32) nclasses;
 		values[0] = Int32GetDatum(list);
 		values[1] = nulls[1] ? (Datum) 0 :
-			nw_bytes_datum(nw_textout(&labels.out, labels.text[data.class]));
+			nw_bytes_datum(nw_textout(&label_out, label[data.class]));
 		values[2] = Int64GetDatum(contents.rows);
 		values[3] = Int64GetDatum(contents.slots);
 		values[4] = Int64GetDatum(contents.pages);
@@ -250,7 +221,9 @@ nw_index_health(PG_FUNCTION_ARGS)
 	NwMeta		meta;
 	Contents	all = {0, 0, 0};
 	int64		unlisted = 0;
-	Labels		labels = {.n = 0};
+	NwTextOut	label_out;
+	Datum	   *label;
+	int			nclasses;
 	const char *advice;
 	TupleDesc	desc;
 	Datum		values[8];
@@ -260,10 +233,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	index = nw_index_open_owned(PG_GETARG_OID(0));
 	nw_meta_read(index, &meta, NULL);
-	nw_textout_init(&labels.out, TupleDescAttr(RelationGetDescr(index),
-											   NW_INDEX_LABEL)->atttypid,
-					CurrentMemoryContext);
-	nw_labels_scan(index, &meta, note_label, &labels);
+	nclasses = nw_labels_read(index, &meta, &label_out, &label);
 	for (uint32 list = 0; list < meta.nlists; list++)
 	{
 		NwListData	data;
@@ -278,7 +248,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 			unlisted = contents.rows;
 	}
 	advice = advise(&meta, &all, unlisted);
-	values[0] = Int64GetDatum(labels.n);
+	values[0] = Int64GetDatum(nclasses);
 	values[1] = Int64GetDatum(meta.nlists - 1);
 	values[2] = Int64GetDatum(all.rows);
 	values[3] = Int64GetDatum((int64) meta.built_rows);

@@ -383,3 +383,45 @@ nw_labels_scan(Relation index, const NwMeta *meta, NwLabelCallback callback,
 		UnlockReleaseBuffer(buffer);
 	}
 }
+
+/* Labels while they are copied. */
+typedef struct Copying
+{
+	const NwTextOut *out;
+	int			n;
+	int			allocated;
+	Datum	   *label;
+} Copying;
+
+/* Copy one label. */
+static bool
+copy_label(const NwLabelItem *item, void *arg)
+{
+	Copying    *copying = arg;
+
+	if (copying->n == copying->allocated)
+	{
+		copying->allocated = Max(64, 2 * copying->allocated);
+		copying->label = copying->label == NULL ?
+			palloc_extended(copying->allocated * sizeof(Datum),
+							MCXT_ALLOC_HUGE) :
+			repalloc_huge(copying->label, copying->allocated * sizeof(Datum));
+	}
+	copying->label[copying->n++] = nw_label_datum(copying->out, item->image,
+												  item->len);
+	return true;
+}
+
+int
+nw_labels_read(Relation index, const NwMeta *meta, NwTextOut *out,
+			   Datum **label)
+{
+	Copying		copying = {.out = out};
+
+	nw_textout_init(out, TupleDescAttr(RelationGetDescr(index),
+									   NW_INDEX_LABEL)->atttypid,
+					CurrentMemoryContext);
+	nw_labels_scan(index, meta, copy_label, &copying);
+	*label = copying.label;
+	return copying.n;
+}

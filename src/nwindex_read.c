@@ -19,45 +19,14 @@
 
 #define CACHE_LINE		64
 
-/* Classes of a part while they are copied. */
-typedef struct Copying
-{
-	NwIndexPart *part;
-	NwTextOut	out;
-	int			allocated;
-	MemoryContext mcxt;
-} Copying;
-
-/* Copy one class. */
-static bool
-copy_label(const NwLabelItem *item, void *arg)
-{
-	Copying    *copying = arg;
-	NwIndexPart *part = copying->part;
-
-	if (part->nclasses == copying->allocated)
-	{
-		copying->allocated = Max(64, 2 * copying->allocated);
-		part->label = part->label == NULL ?
-			palloc_extended(copying->allocated * sizeof(Datum),
-							MCXT_ALLOC_HUGE) :
-			repalloc_huge(part->label, copying->allocated * sizeof(Datum));
-	}
-	part->label[part->nclasses++] = nw_label_datum(&copying->out, item->image,
-												   item->len);
-	return true;
-}
-
 /* Learn the classes of a part, and number them as the reader does. */
 static void
 read_classes(NwIndexReader *reader, NwIndexPart *part)
 {
-	Copying		copying = {.part = part};
-	Oid			type = TupleDescAttr(RelationGetDescr(part->index),
-									 NW_INDEX_LABEL)->atttypid;
+	NwTextOut	out;
 
-	nw_textout_init(&copying.out, type, reader->mcxt);
-	nw_labels_scan(part->index, &part->meta, copy_label, &copying);
+	part->nclasses = nw_labels_read(part->index, &part->meta, &out,
+									&part->label);
 	part->class = NULL;
 	if (reader->labels == NULL)
 		return;
@@ -93,8 +62,6 @@ nw_index_begin(NwIndexReader *reader, NwLabels *labels)
 		part->map_bits = NULL;
 		memset(&part->codes, 0, sizeof(NwTrail));
 		memset(&part->vectors, 0, sizeof(NwTrail));
-		part->nclasses = 0;
-		part->label = NULL;
 		read_classes(reader, part);
 		part->fetch = table_index_fetch_begin(part->heap);
 		part->slot = table_slot_create(part->heap, NULL);
