@@ -2,9 +2,9 @@
  * nwindex_insert.c
  *		Add a row to an nw index.
  *
- * The row goes to the nearest list of its class, into a free slot.  Its vector
- * is written first, its list is made to cover it, and the slot is published
- * last.  Where all of that touches few pages it is one WAL record.
+ * The row goes to the nearest list of its class, into a free slot.  Its list is
+ * made to cover it first, its vector is written, and the slot is published
+ * last, in one WAL record with the vector where that touches few pages.
  */
 #include "postgres.h"
 
