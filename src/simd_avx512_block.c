@@ -23,6 +23,7 @@
 #define INLINE	inline __attribute__((always_inline)) TARGET
 
 #define QUERIES	8				/* side by side */
+#define FEW		3				/* better one by one */
 #define ROWS	16
 
 #define CACHE_LINE	64
@@ -264,7 +265,7 @@ sum_block(SumKind kind, const double *q, int nq, const float *x,
 	Tile		tile __attribute__((aligned(64)));
 	Sums		saved[NW_TILE_QUERIES / QUERIES][NW_LANES];
 
-	for (int i0 = 0; i0 < n; i0 += ROWS)
+	for (int i0 = 0; i0 < n && nq > 0; i0 += ROWS)
 	{
 		int			rows = n - i0 < ROWS ? n - i0 : ROWS;
 		__mmask16	mask = (__mmask16) ((1U << rows) - 1);
@@ -316,15 +317,29 @@ sum_block(SumKind kind, const double *q, int nq, const float *x,
 	}
 }
 
+/*
+ * How many queries are left to the loops for single ones: a few that would
+ * leave most of a step unused.
+ */
+static inline int
+left_over(int nq)
+{
+	int			rest = nq % QUERIES;
+
+	return rest <= FEW ? rest : 0;
+}
+
 /* Squared distances. */
 TARGET void
 nw_avx512_sqdist_block(const double *q, int nq, const float *x, int dim, int n,
 					   double *out)
 {
-	if (nq == 1)
-		nw_simd_avx512.sqdist(q, x, dim, n, out);
-	else
-		sum_block(SUM_SQDIST, q, nq, x, NULL, dim, n, out);
+	int			most = nq - left_over(nq);
+
+	sum_block(SUM_SQDIST, q, most, x, NULL, dim, n, out);
+	for (int k = most; k < nq; k++)
+		nw_simd_avx512.sqdist(q + (int64_t) k * dim, x, dim, n,
+							  out + (int64_t) k * n);
 }
 
 /* Squared distances to scaled rows. */
@@ -332,10 +347,12 @@ TARGET void
 nw_avx512_sqdist_scaled_block(const double *q, int nq, const float *x,
 							  const double *scale, int dim, int n, double *out)
 {
-	if (nq == 1)
-		nw_simd_avx512.sqdist_scaled(q, x, scale, dim, n, out);
-	else
-		sum_block(SUM_SQDIST_SCALED, q, nq, x, scale, dim, n, out);
+	int			most = nq - left_over(nq);
+
+	sum_block(SUM_SQDIST_SCALED, q, most, x, scale, dim, n, out);
+	for (int k = most; k < nq; k++)
+		nw_simd_avx512.sqdist_scaled(q + (int64_t) k * dim, x, scale, dim, n,
+									 out + (int64_t) k * n);
 }
 
 /* Inner products. */
@@ -343,10 +360,12 @@ TARGET void
 nw_avx512_dot_block(const double *q, int nq, const float *x, int dim, int n,
 					double *out)
 {
-	if (nq == 1)
-		nw_simd_avx512.dot(q, x, dim, n, out);
-	else
-		sum_block(SUM_DOT, q, nq, x, NULL, dim, n, out);
+	int			most = nq - left_over(nq);
+
+	sum_block(SUM_DOT, q, most, x, NULL, dim, n, out);
+	for (int k = most; k < nq; k++)
+		nw_simd_avx512.dot(q + (int64_t) k * dim, x, dim, n,
+						   out + (int64_t) k * n);
 }
 
 #endif							/* __x86_64__ */
