@@ -18,6 +18,7 @@
 #include "nwindex_read.h"
 
 #define CACHE_LINE		64
+#define MEMORY_PAGE		4096
 
 /* Learn the classes of a part, and number them as the reader does. */
 static void
@@ -58,8 +59,7 @@ nw_index_begin(NwIndexReader *reader, NwLabels *labels)
 		NwIndexPart *part = &reader->part[i];
 
 		nw_meta_read(part->index, &part->meta, &part->layout);
-		part->map = InvalidBuffer;
-		part->map_bits = NULL;
+		memset(part->map, 0, sizeof(part->map));
 		memset(&part->codes, 0, sizeof(NwTrail));
 		memset(&part->vectors, 0, sizeof(NwTrail));
 		read_classes(reader, part);
@@ -92,8 +92,11 @@ nw_index_end(NwIndexReader *reader)
 		{
 			table_index_fetch_end(part->fetch);
 			ExecDropSingleTupleTableSlot(part->slot);
-			if (BufferIsValid(part->map))
-				ReleaseBuffer(part->map);
+			for (int k = 0; k < NW_MAP_PAGES; k++)
+			{
+				if (BufferIsValid(part->map[k].buffer))
+					ReleaseBuffer(part->map[k].buffer);
+			}
 		}
 		index_close(part->index, NoLock);
 		table_close(part->heap, NoLock);
@@ -107,13 +110,14 @@ StaticAssertDecl(BITS_PER_HEAPBLOCK * NW_MAP_PER_BYTE == BITS_PER_BYTE,
 bool
 nw_index_look_at_map(NwIndexPart *part, BlockNumber block)
 {
-	bool		visible = VM_ALL_VISIBLE(part->heap, block, &part->map);
+	NwMapPage  *map = &part->map[block / NW_MAP_PER_PAGE % NW_MAP_PAGES];
+	bool		visible = VM_ALL_VISIBLE(part->heap, block, &map->buffer);
 
-	part->map_bits = NULL;
-	if (BufferIsValid(part->map))
+	map->bits = NULL;
+	if (BufferIsValid(map->buffer))
 	{
-		part->map_first = block - block % NW_MAP_PER_PAGE;
-		part->map_bits = (uint8 *) PageGetContents(BufferGetPage(part->map));
+		map->first = block - block % NW_MAP_PER_PAGE;
+		map->bits = (uint8 *) PageGetContents(BufferGetPage(map->buffer));
 	}
 	return visible;
 }
@@ -167,8 +171,15 @@ nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from)
 	trail->block = block;
 	trail->buffer = buffer;
 
-	/* the tail is looked at in any case */
+	/*
+	 * What a new connection has not looked at yet cannot be fetched ahead, so
+	 * it is looked at.
+	 */
 	page = (const char *) BufferGetPage(buffer);
+	for (int i = 0; i < BLCKSZ; i += MEMORY_PAGE)
+		(void) *(volatile const char *) (page + i);
+
+	/* the tail is looked at in any case */
 	__builtin_prefetch(page + BLCKSZ - CACHE_LINE);
 	for (int i = from; i < BLCKSZ - CACHE_LINE; i += CACHE_LINE)
 		__builtin_prefetch(page + i, 0, 2);

@@ -44,6 +44,17 @@ typedef struct NwTrail
 	int			step;			/* from buffer to buffer: 1, -1, or 0 for none */
 } NwTrail;
 
+/* A page of the visibility map. */
+typedef struct NwMapPage
+{
+	Buffer		buffer;
+	BlockNumber first;			/* heap block it tells of */
+	const volatile uint8 *bits; /* what it says; NULL for no page */
+} NwMapPage;
+
+/* So many are kept: a list's rows may be anywhere in the table. */
+#define NW_MAP_PAGES	16
+
 /* A table and its index: the whole set, or a partition of it. */
 typedef struct NwIndexPart
 {
@@ -54,9 +65,7 @@ typedef struct NwIndexPart
 	int			nclasses;
 	int32	   *class;			/* [nclasses] the labels' number of a class */
 	Datum	   *label;			/* [nclasses] */
-	Buffer		map;			/* a page of the visibility map, kept pinned, */
-	BlockNumber map_first;		/* the first heap block it tells of, */
-	const volatile uint8 *map_bits; /* and what it says; NULL for no page */
+	NwMapPage	map[NW_MAP_PAGES];	/* of the visibility map, kept pinned */
 	NwTrail		codes;			/* where code pages were found lately, */
 	NwTrail		vectors;		/* and vector pages */
 	IndexFetchTableData *fetch;
@@ -127,11 +136,12 @@ static inline bool
 nw_index_all_visible(NwIndexPart *part, ItemPointer tid)
 {
 	BlockNumber block = ItemPointerGetBlockNumber(tid);
-	BlockNumber place = block - part->map_first;
+	const NwMapPage *map = &part->map[block / NW_MAP_PER_PAGE % NW_MAP_PAGES];
+	BlockNumber place = block - map->first;
 
-	if (part->map_bits == NULL || place >= NW_MAP_PER_PAGE)
+	if (map->bits == NULL || place >= NW_MAP_PER_PAGE)
 		return nw_index_look_at_map(part, block);
-	return part->map_bits[place / NW_MAP_PER_BYTE] >>
+	return map->bits[place / NW_MAP_PER_BYTE] >>
 		(place % NW_MAP_PER_BYTE * BITS_PER_HEAPBLOCK) &
 		VISIBILITYMAP_ALL_VISIBLE;
 }
