@@ -717,8 +717,8 @@ COMMENT ON FUNCTION @extschema@.nw_index_lists(regclass) IS
 
 CREATE FUNCTION @extschema@.nw_index_health(index regclass,
 	OUT classes bigint, OUT lists bigint, OUT rows bigint,
-	OUT built_rows bigint, OUT unlisted_rows bigint, OUT fill float8,
-	OUT size bigint, OUT reindex text)
+	OUT built_rows bigint, OUT unlisted_rows bigint, OUT late_rows bigint,
+	OUT fill float8, OUT size bigint, OUT reindex text)
 RETURNS record LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'nw_index_health';
 COMMENT ON FUNCTION @extschema@.nw_index_health(regclass) IS

@@ -4,7 +4,9 @@
  *
  * Write x = c + y + r for a vector, its centre, its code times scale and what
  * the code misses; |r| <= error, which is computed from the rounded scale and
- * rounded up itself.  u is the half-unit of a float, 2^-24.
+ * rounded up itself.  u is the half-unit of a float, 2^-24.  The scale is the
+ * one that makes |r| least for the code, so that y . r = 0 but for the rounding
+ * of the scale, which leaves u |y|^2 at the most.
  *
  * Products with codes.  w is q - c or q, and t is w divided by a power of two
  * that is no smaller than |w|, nor twice as large: nothing overflows, and what
@@ -15,12 +17,14 @@
  *		(dim / 16 + 6) u * sum |t_j| |code_j| <= (dim / 16 + 6) u * |t| |code|,
  * by Cauchy and Schwarz, so w . y is off by at most (dim / 16 + 6) u |w| |y|.
  * share is (dim / 16 + 16) u: the difference covers terms of u^2, sqnorm's
- * rounding, and all that is done in double.
+ * rounding, 2 y . r, and all that is done in double.
  *
- * Distances.  |q - c - y|^2 = |w|^2 + |y|^2 - 2 w . y, and 2 |w| |y| <=
- * |w|^2 + |y|^2, so it is off by at most share * (|w|^2 + |y|^2), and TINY
- * where sqnorm underflows.  The distance of x differs from its root by at most
- * error, by the triangle inequality.
+ * Distances.  D^2 = |w|^2 + |x - c|^2 - 2 w . y is |q - x|^2 + 2 w . r, and
+ * |q - c - y|^2 + |r|^2 + 2 y . r.  2 |w| |y| <= |w|^2 + |y|^2, and |y| <=
+ * |x - c| but for rounding, so it is off by at most share * (|w|^2 +
+ * |x - c|^2), and TINY where sqnorm underflows.  The root of D^2 - |r|^2 is
+ * |q - c - y|, from which the distance of x differs by at most error, by the
+ * triangle inequality.
  *
  * Inner products.  q . x = q . c + q . y + q . r, off by |q| error, by
  * share * |q| |y| with |y| <= scale * 127 * sqrt(dim), and by what double
@@ -44,24 +48,20 @@
 
 #include "simd.h"
 
-/* Rows bounded at a time. */
-#define BATCH	64
-
 /* Half the distance from 1 to the next float. */
 #define UNIT	(FLT_EPSILON / 2.0)
 
 /* The smallest float above 0; no norm of another vector is below it. */
 #define TINY	0x1p-149
 
-#define WIDE	1e-9
-#define NEAR	1e-10
+#define WIDE	NW_CODE_WIDE
+#define NEAR	NW_CODE_NEAR
 
 /* Adding this to a small number rounds it to an integer. */
 #define ROUND	0x1.8p52
 
-/* Round to a float not below. */
-static float
-round_up(double value)
+float
+nw_round_up(double value)
 {
 	float		result;
 
@@ -99,6 +99,8 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
 	double		inverse;
 	double		missed = 0;
 	double		sqnorm = 0;
+	double		product = 0;
+	double		squares = 0;
 	float		scale;
 
 	for (int j = 0; j < dim; j++)
@@ -109,7 +111,7 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
 	}
 
 	/* rounded up, so that no code is beyond 127 */
-	scale = round_up(largest / NW_CODE_MAX);
+	scale = nw_round_up(largest / NW_CODE_MAX);
 	if (scale * (double) NW_CODE_MAX < largest)
 		scale = nextafterf(scale, HUGE_VALF);
 	inverse = scale > 0 ? 1.0 / scale : 0;
@@ -118,20 +120,28 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
 	{
 		double		r = residual(x, center, j);
 		double		k = (r * inverse + ROUND) - ROUND;
-		double		rest = r - k * scale;
 
 		code[j] = (int8_t) k;
-		sqnorm += k * k;
+		product += k * (r * inverse);
+		squares += k * k;
+		sqnorm += r * r;
+	}
+
+	/* the best one for this code */
+	if (squares > 0)
+		scale = (float) (scale * (product / squares));
+	for (int j = 0; j < dim; j++)
+	{
+		double		rest = residual(x, center, j) - code[j] * (double) scale;
+
 		missed += rest * rest;
 	}
-	sqnorm *= (double) scale * scale;
 
 	/* a residual itself is rounded to double */
-	missed = sqrt(missed) * (1 + WIDE) +
-		scale * (NW_CODE_MAX * sqrt(dim) * DBL_EPSILON);
+	missed = sqrt(missed) * (1 + WIDE) + sqrt(sqnorm) * (4 * DBL_EPSILON);
 
 	info->scale = scale;
-	info->error = round_up(missed);
+	info->error = nw_round_up(missed);
 	info->sqnorm = sqnorm <= FLT_MAX ? (float) sqnorm : HUGE_VALF;
 	info->norm = norm <= FLT_MAX ? (float) norm : HUGE_VALF;
 	if (isinf(info->error) || isinf(info->sqnorm) || isinf(info->norm))
@@ -141,6 +151,19 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
 		info->sqnorm = 0;
 		info->error = HUGE_VALF;
 	}
+}
+
+double
+nw_code_residual(const float *x, const float *center, int dim,
+				 const int8_t *code, const NwCodeInfo *info, float *rest)
+{
+	for (int j = 0; j < dim; j++)
+		rest[j] = (float) (residual(x, center, j) -
+						   code[j] * (double) info->scale);
+
+	/* rounded to float, from differences in double */
+	return UNIT * info->error + 4 * DBL_EPSILON * sqrt(info->sqnorm) +
+		TINY * sqrt(dim);
 }
 
 float
@@ -154,14 +177,7 @@ nw_code_distance_up(const float *x, const float *center, int dim)
 
 		sum += r * r;
 	}
-	return round_up(sqrt(sum) * (1 + NEAR));
-}
-
-/* True where a kernel's scores come from distances of vectors as they are. */
-static bool
-is_distance(NwKernel kernel)
-{
-	return kernel == NW_EUCLIDEAN || kernel == NW_GAUSSIAN;
+	return nw_round_up(sqrt(sum) * (1 + NEAR));
 }
 
 /* |q|, which is 1 or 0 where the query is scaled. */
@@ -211,7 +227,7 @@ nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center,
 	double		unit;
 
 	memset(line, 0, sizeof(*line));
-	if (is_distance(query->kernel))
+	if (nw_code_is_distance(query->kernel))
 	{
 		line->base = query_sqdist(query, center);
 		line->plus = 1;
@@ -231,6 +247,7 @@ nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center,
 		line->least = -HUGE_VAL;
 		center = NULL;
 	}
+	cq->length = norm * (1 + WIDE);
 	frexp(norm, &exponent);
 	unit = ldexp(1, exponent);
 	line->times *= unit;
@@ -291,17 +308,28 @@ most_norm(double norm)
 	return norm == 0 ? 0 : norm * (1 + FLT_EPSILON) + TINY;
 }
 
-/* Turn inner products with codes into bounds on scores. */
-static void
-row_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
-		   const float *error, const float *sqnorm, const float *norm, int n,
-		   double *lower, double *upper)
+void
+nw_code_dots(const NwCodeQuery *cq, const int8_t *code, int n, float *dot)
+{
+	nw_simd->code_dot(cq->t, code, cq->dim, n, dot);
+}
+
+void
+nw_code_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
+			   const float *error, const float *sqnorm, const float *norm,
+			   int n, double *lower, double *upper)
 {
 	double		factor = cq->factor;
 
-	if (is_distance(cq->kernel))
+	if (nw_code_is_distance(cq->kernel))
 	{
 		nw_simd->code_ranges(&cq->line, dot, scale, sqnorm, n, lower, upper);
+		for (int i = 0; i < n; i++)
+		{
+			double		less = lower[i] - (double) error[i] * error[i];
+
+			lower[i] = less > 0 ? less : 0;
+		}
 		nw_simd->root_scores(lower, n, -1, lower);
 		nw_simd->root_scores(upper, n, -1, upper);
 		nw_simd->code_scores(error, n, cq->kernel == NW_GAUSSIAN,
@@ -326,23 +354,6 @@ row_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
 	{
 		lower[i] *= factor;
 		upper[i] *= factor;
-	}
-}
-
-void
-nw_code_bounds(const NwCodeQuery *cq, const int8_t *code, const float *scale,
-			   const float *error, const float *sqnorm, const float *norm,
-			   int n, double *lower, double *upper)
-{
-	for (int i = 0; i < n; i += BATCH)
-	{
-		int			batch = n - i < BATCH ? n - i : BATCH;
-		float		dot[BATCH];
-
-		nw_simd->code_dot(cq->t, code + (int64_t) i * cq->dim, cq->dim, batch,
-						  dot);
-		row_bounds(cq, dot, scale + i, error + i, sqnorm + i, norm + i, batch,
-				   lower + i, upper + i);
 	}
 }
 
@@ -437,7 +448,7 @@ nw_ball_bounds(const NwQuery *query, const float *center, double radius,
 {
 	double		factor = query->inverse_tau;
 
-	if (is_distance(query->kernel))
+	if (nw_code_is_distance(query->kernel))
 	{
 		double		distance = sqrt(query_sqdist(query, center));
 		double		near = distance * (1 - WIDE) - radius;

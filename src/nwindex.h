@@ -11,6 +11,11 @@
  * common list, takes the rows of classes too small for lists of their own, and
  * of classes that came after the index was built.
  *
+ * What the codes of a list miss is bounded together, too, by the list's spread
+ * (code_sum.c).  That is computed when the index is built and never changes: it
+ * covers the rows of the build, whichever of them are left.  The error of a row
+ * that came later has a minus sign; such rows are bounded one by one.
+ *
  * Blocks, in the order in which a build writes them:
  *
  *	meta		block 0
@@ -47,6 +52,8 @@
 #define NW_NWINDEX_H
 
 #include "postgres.h"
+
+#include <math.h>
 
 #include "access/amapi.h"
 #include "access/generic_xlog.h"
@@ -134,6 +141,8 @@ typedef struct NwListData
 {
 	uint32		class;			/* of no meaning in the common list */
 	float		radius;			/* no member is farther from the centre */
+	float		spread;			/* norm of what codes miss of rows covered, */
+	float		error;			/* and the largest error of these */
 	float		norm_min;		/* no member is shorter or longer */
 	float		norm_max;
 	uint32		bound;			/* at least as many as slots ever used */
@@ -156,7 +165,8 @@ nw_list_bound(uint64 slots)
 
 /*
  * A page of codes.  Arrays of as many slots as fit the dimensions follow, each
- * aligned: int8 code [slots][dim]; float scale, error, sqnorm, norm [slots];
+ * aligned: int8 code [slots][dim]; float scale, error, sqnorm, norm [slots],
+ * with a minus sign for the error of rows that the spread does not cover;
  * uint32 class [slots]; ItemPointerData tid [slots], invalid where free.
  */
 #define NW_VECTOR_PAGES		6	/* that the vectors of a code page touch */
@@ -207,8 +217,16 @@ typedef struct NwEntry
 	uint32		class;
 	const int8 *code;			/* [dim] */
 	NwCodeInfo	info;
+	bool		covered;		/* by the spread of its list */
 	const char *vector;			/* [vector_size] as stored */
 } NwEntry;
+
+/* Say whether the spread of its list covers a row, by its stored error. */
+static inline bool
+nw_slot_is_covered(float error)
+{
+	return !signbit(error);
+}
 
 /* ---- nwindex_page.c: places and pages ---- */
 

@@ -74,6 +74,10 @@ take_list(Search *search, int number, uint32 list, const NwListData *data,
 	unit->first_page = data->first_page;
 	unit->class = class;
 	unit->slots = data->bound;
+	unit->radius = data->radius;
+	unit->spread = data->spread;
+	unit->error = data->error;
+	unit->norm_min = data->norm_min;
 	unit->state = UNIT_LIST;
 	nw_centers_read(part->index, &part->meta, list, search->center, centers);
 	bound_list(search, unit, data);
@@ -109,29 +113,164 @@ nw_bounds_take_lists(Search *search, int number)
 
 /* ---- codes ---- */
 
-/* The bounds of one code page's slots. */
-typedef struct PageBounds
+StaticAssertDecl(NW_MAX_SLOTS <= NW_CODE_SUM_MAX,
+				 "a page has more rows than a sum takes at once");
+
+/* Rows of a code page: what is stored of each, beside the code. */
+typedef struct PageCodes
 {
 	int			n;
+	float		dot[NW_MAX_SLOTS];
+	float		scale[NW_MAX_SLOTS];
+	float		error[NW_MAX_SLOTS];
+	float		sqnorm[NW_MAX_SLOTS];
+	float		norm[NW_MAX_SLOTS];
+} PageCodes;
+
+/* Rows of a code page that are bounded one by one. */
+typedef struct PageRest
+{
+	PageCodes	codes;
 	int32		class[NW_MAX_SLOTS];
 	ItemPointerData tid[NW_MAX_SLOTS];
 	bool		visible[NW_MAX_SLOTS];
 	double		lower[NW_MAX_SLOTS];
 	double		upper[NW_MAX_SLOTS];
-} PageBounds;
+} PageRest;
+
+/* Copy what is stored of a slot. */
+static inline void
+copy_slot(PageCodes *codes, const NwSlots *slots, const float *dot, int slot)
+{
+	int			n = codes->n++;
+
+	codes->dot[n] = dot[slot];
+	codes->scale[n] = slots->scale[slot];
+	codes->error[n] = fabsf(slots->error[slot]);
+	codes->sqnorm[n] = slots->sqnorm[slot];
+	codes->norm[n] = slots->norm[slot];
+}
+
+/* Leave a slot to be bounded by itself. */
+static inline void
+leave_slot(PageRest *rest, const NwSlots *slots, const float *dot, int slot,
+		   int32 class, bool visible)
+{
+	int			n = rest->codes.n;
+
+	rest->class[n] = class;
+	rest->tid[n] = slots->tid[slot];
+	rest->visible[n] = visible;
+	copy_slot(&rest->codes, slots, dot, slot);
+}
 
 /*
- * Bound the rows of a code page, which is unpinned then.  Returns the next one
+ * Add the rows of a page to a sum, as far as that covers them and they are
+ * visible to everyone; the others, and all where the sum cannot take them, are
+ * left.
+ */
+static void
+sum_page(NwIndexPart *part, int32 class, const NwCodeQuery *query,
+		 const NwSlots *slots, const float *dot, int used, NwCodeSum *sum,
+		 PageRest *rest)
+{
+	int16		taken[NW_MAX_SLOTS];
+	int			n = 0;
+
+	for (int i = 0; i < used; i++)
+	{
+		bool		visible;
+
+		if (!ItemPointerIsValid(&slots->tid[i]))
+			continue;
+		visible = nw_index_all_visible(part, &slots->tid[i]);
+		if (visible && nw_slot_is_covered(slots->error[i]))
+			taken[n++] = i;
+		else
+			leave_slot(rest, slots, dot, i, class, visible);
+	}
+	if (n == used)
+	{
+		if (nw_code_sum_add(sum, query, dot, slots->scale, slots->error,
+							slots->sqnorm, slots->norm, n))
+			return;
+	}
+	else
+	{
+		PageCodes	codes;
+
+		codes.n = 0;
+		for (int i = 0; i < n; i++)
+			copy_slot(&codes, slots, dot, taken[i]);
+		if (nw_code_sum_add(sum, query, codes.dot, codes.scale, codes.error,
+							codes.sqnorm, codes.norm, n))
+			return;
+	}
+	for (int i = 0; i < n; i++)
+		leave_slot(rest, slots, dot, taken[i], class, true);
+}
+
+/* Leave the rows of a page that may be of any class. */
+static void
+leave_page(Search *search, NwIndexPart *part, const NwSlots *slots,
+		   const float *dot, int used, PageRest *rest)
+{
+	for (int i = 0; i < used; i++)
+	{
+		uint32		class = slots->class[i];
+
+		if (ItemPointerIsValid(&slots->tid[i]) &&
+			class < (uint32) part->nclasses &&
+			search->admitted[part->class[class]])
+			leave_slot(rest, slots, dot, i, part->class[class],
+					   nw_index_all_visible(part, &slots->tid[i]));
+	}
+}
+
+/* Bound rows one by one, those visible from below, too. */
+static void
+bound_rest(Search *search, NwIndexPart *part, const NwCodeQuery *query,
+		   PageRest *rest)
+{
+	PageCodes  *codes = &rest->codes;
+	int			kept = 0;
+
+	nw_code_bounds(query, codes->dot, codes->scale, codes->error,
+				   codes->sqnorm, codes->norm, codes->n, rest->lower,
+				   rest->upper);
+	search->heaviest = Max(search->heaviest,
+						   nw_simd->max(rest->upper, codes->n));
+	for (int i = 0; i < codes->n; i++)
+	{
+		double		lower = rest->lower[i];
+
+		if (!rest->visible[i])
+		{
+			if (rest->upper[i] < search->heaviest - HEAVY)
+				lower = -HUGE_VAL;	/* it does not matter whether it counts */
+			else if (!nw_index_row_visible(search->reader, part,
+										   &rest->tid[i]))
+				continue;
+		}
+		rest->class[kept] = rest->class[i];
+		rest->upper[kept] = rest->upper[i];
+		rest->lower[kept++] = lower;
+	}
+	codes->n = kept;
+}
+
+/*
+ * Read a code page, which is unpinned then.  Its rows are added to the sum of
+ * their class, where there is one, or bounded one by one.  Returns the next page
  * of its list, pinned, or InvalidBuffer.
  */
 static Buffer
-bound_page(Search *search, NwIndexPart *part, const NwCodeQuery *query,
-		   Buffer buffer, PageBounds *bounds)
+read_codes(Search *search, NwIndexPart *part, const NwCodeQuery *query,
+		   Buffer buffer, int32 class, NwCodeSum *sum, PageRest *rest)
 {
 	Page		page = BufferGetPage(buffer);
 	Buffer		next = InvalidBuffer;
-	int			n = 0;
-	int			kept = 0;
+	float		dot[NW_MAX_SLOTS];
 	int			used;
 	NwSlots		slots;
 
@@ -145,43 +284,16 @@ bound_page(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 		next = nw_index_pin(part, NwPageGetTail(page)->next, &part->codes,
 							0);
 	}
-	nw_code_bounds(query, slots.code, slots.scale, slots.error, slots.sqnorm,
-				   slots.norm, used, bounds->lower, bounds->upper);
-	for (int i = 0; i < used; i++)
-	{
-		uint32		class = slots.class[i];
-
-		if (!ItemPointerIsValid(&slots.tid[i]) ||
-			class >= (uint32) part->nclasses ||
-			!search->admitted[part->class[class]])
-			continue;
-		bounds->class[n] = part->class[class];
-		bounds->tid[n] = slots.tid[i];
-		bounds->lower[n] = bounds->lower[i];
-		bounds->upper[n] = bounds->upper[i];
-		bounds->visible[n++] = nw_index_all_visible(part, &slots.tid[i]);
-	}
+	nw_code_dots(query, slots.code, used, dot);
+	rest->codes.n = 0;
+	if (sum)
+		sum_page(part, class, query, &slots, dot, used, sum, rest);
+	else
+		leave_page(search, part, &slots, dot, used, rest);
 	UnlockReleaseBuffer(buffer);
 	search->reader->work.pages++;
-	search->heaviest = Max(search->heaviest, nw_simd->max(bounds->upper, n));
-
-	for (int i = 0; i < n; i++)
-	{
-		double		lower = bounds->lower[i];
-
-		if (!bounds->visible[i])
-		{
-			if (bounds->upper[i] < search->heaviest - HEAVY)
-				lower = -HUGE_VAL;	/* it does not matter whether it counts */
-			else if (!nw_index_row_visible(search->reader, part,
-										   &bounds->tid[i]))
-				continue;
-		}
-		bounds->class[kept] = bounds->class[i];
-		bounds->upper[kept] = bounds->upper[i];
-		bounds->lower[kept++] = lower;
-	}
-	bounds->n = kept;
+	if (rest->codes.n > 0)
+		bound_rest(search, part, query, rest);
 	CHECK_FOR_INTERRUPTS();
 	return next;
 }
@@ -202,18 +314,27 @@ nw_bounds_refine_by_code(Search *search, Unit *unit)
 	Buffer		buffer;
 	LogSum		lower = {0, 0};
 	LogSum		upper = {0, 0};
+	double		low;
+	double		high;
 	NwCodeQuery query;
-	PageBounds	bounds;
+	NwCodeSum	sum;
+	PageRest	rest;
 
 	nw_center_read(part->index, &part->meta, unit->list, search->center);
 	nw_code_query(&query, search->query, search->center, search->t);
+	nw_code_sum_init(&sum, &query, unit->radius, unit->error, unit->norm_min);
 	buffer = first_buffer(part, unit->first_page);
 	while (BufferIsValid(buffer))
 	{
-		buffer = bound_page(search, part, &query, buffer, &bounds);
-		add_log(&upper, log_sum(bounds.upper, bounds.n));
-		add_log(&lower, log_sum(bounds.lower, bounds.n));
+		buffer = read_codes(search, part, &query, buffer, unit->class, &sum,
+							&rest);
+		add_log(&upper, log_sum(rest.upper, rest.codes.n));
+		add_log(&lower, log_sum(rest.lower, rest.codes.n));
 	}
+	search->heaviest = Max(search->heaviest, sum.top);
+	nw_code_sum_bounds(&sum, &query, unit->spread, &low, &high);
+	add_log(&upper, high);
+	add_log(&lower, low);
 	unit->state = UNIT_CODE;
 	unit->lower = log_of(&lower);
 	unit->upper = log_of(&upper);
@@ -225,7 +346,7 @@ nw_bounds_refine_by_code(Search *search, Unit *unit)
 void
 nw_bounds_take_common(Search *search)
 {
-	PageBounds	bounds;
+	PageRest	rest;
 
 	for (int i = 0; i < search->reader->nparts; i++)
 	{
@@ -241,13 +362,13 @@ nw_bounds_take_common(Search *search)
 		buffer = first_buffer(part, data.first_page);
 		while (BufferIsValid(buffer))
 		{
-			buffer = bound_page(search, part, &query, buffer, &bounds);
-			for (int j = 0; j < bounds.n; j++)
+			buffer = read_codes(search, part, &query, buffer, -1, NULL, &rest);
+			for (int j = 0; j < rest.codes.n; j++)
 			{
-				SearchClass *class = &search->class[bounds.class[j]];
+				SearchClass *class = &search->class[rest.class[j]];
 
-				add_log(&class->common_upper, bounds.upper[j]);
-				add_log(&class->common_lower, bounds.lower[j]);
+				add_log(&class->common_upper, rest.upper[j]);
+				add_log(&class->common_lower, rest.lower[j]);
 			}
 		}
 	}

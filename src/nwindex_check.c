@@ -34,6 +34,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "gram.h"
 #include "labels.h"
 #include "nwindex_info.h"
 #include "nwindex_read.h"
@@ -70,6 +71,8 @@ typedef struct Check
 	double	   *wide;
 	int8	   *code;
 	float	   *center;
+	float	   *rest;
+	NwGram		gram;
 	char	   *bytes;
 } Check;
 
@@ -295,7 +298,8 @@ check_slot(Check *check, const NwListData *list, uint32 number,
 	}
 	nw_code_encode(check->x, check->center, layout->dim, check->code, &info);
 	if (memcmp(check->code, slots.code + slot * layout->dim, layout->dim) != 0 ||
-		info.scale != slots.scale[slot] || info.error != slots.error[slot] ||
+		info.scale != slots.scale[slot] ||
+		info.error != fabsf(slots.error[slot]) ||
 		info.sqnorm != slots.sqnorm[slot] || info.norm != slots.norm[slot])
 		report(check, "The code of slot %d of block %u is not that of its vector.",
 			   slot, block);
@@ -304,6 +308,18 @@ check_slot(Check *check, const NwListData *list, uint32 number,
 		info.norm > list->norm_max)
 		report(check, "Slot %d of block %u is not covered by list %u.", slot,
 			   block, number);
+
+	if (nw_slot_is_covered(slots.error[slot]))
+	{
+		double		off = nw_code_residual(check->x, check->center,
+										   layout->dim, check->code, &info,
+										   check->rest);
+
+		if (number == NW_COMMON_LIST || info.error > list->error)
+			report(check, "Slot %d of block %u cannot be covered by a spread.",
+				   slot, block);
+		nw_gram_add(&check->gram, check->rest, off);
+	}
 
 	found = hash_search(check->found, &slots.tid[slot], HASH_ENTER, &exists);
 	if (exists)
@@ -353,6 +369,8 @@ check_list(Check *check, uint32 number)
 	BlockNumber last = InvalidBlockNumber;
 	uint32		nth = 0;
 	bool		insert_seen = false;
+	double		most;
+	double		least;
 
 	nw_list_read(check->index, &check->meta, number, &list);
 	nw_center_read(check->index, &check->meta, number, check->center);
@@ -367,6 +385,8 @@ check_list(Check *check, uint32 number)
 		report(check, "List %u belongs to the wrong class.", number);
 	if (!(list.radius >= 0) || !(list.norm_min >= 0) || !(list.norm_max >= 0))
 		report(check, "List %u has no proper radius.", number);
+	if (!(list.spread >= 0) || !(list.error >= 0) || isinf(list.error))
+		report(check, "List %u has no proper spread.", number);
 
 	for (block = list.first_page; BlockNumberIsValid(block); nth++)
 	{
@@ -411,6 +431,9 @@ check_list(Check *check, uint32 number)
 		block = NwPageGetTail(page)->next;
 		CHECK_FOR_INTERRUPTS();
 	}
+	nw_gram_norm(&check->gram, &most, &least);
+	if (list.spread < least)
+		report(check, "The rows of list %u are beyond its spread.", number);
 	if (BlockNumberIsValid(list.first_page) != insert_seen)
 		report(check, "List %u takes rows at the wrong page.", number);
 	if (list.bound > nw_list_bound((uint64) nth * layout->slots))
@@ -585,6 +608,9 @@ nw_check_index(PG_FUNCTION_ARGS)
 	check.x = palloc(check.layout.dim * sizeof(float));
 	check.center = palloc(check.layout.dim * sizeof(float));
 	check.code = palloc(check.layout.dim);
+	check.rest = palloc(check.layout.dim * sizeof(float));
+	nw_gram_init(&check.gram, check.layout.dim,
+				 palloc(nw_gram_memory(check.layout.dim)));
 	check.bytes = palloc(check.layout.vector_size);
 	for (uint32 i = 0; i < check.meta.nlists; i++)
 		check_list(&check, i);

@@ -25,6 +25,9 @@
 #define FREE_SHARE		0.3
 #define GROWTH			2.0
 
+/* Rows that came after the build, above which REINDEX helps. */
+#define LATE_SHARE		0.5
+
 /*
  * nw_index_work(query, support text, classes text[])
  * returns one row: label text, engine text, settled_by text, lists bigint,
@@ -123,13 +126,14 @@ typedef struct Contents
 	int64		pages;
 	int64		slots;
 	int64		rows;
+	int64		late;			/* rows that the list's spread does not cover */
 } Contents;
 
 /* Count what is on the code pages of a list. */
 static Contents
-count_list(Relation index, const NwListData *data)
+count_list(Relation index, const NwLayout *layout, const NwListData *data)
 {
-	Contents	contents = {0, 0, 0};
+	Contents	contents = {0, 0, 0, 0};
 	BlockNumber block = data->first_page;
 
 	while (BlockNumberIsValid(block))
@@ -137,7 +141,12 @@ count_list(Relation index, const NwListData *data)
 		Buffer		buffer = nw_page_read(index, block, NW_PAGE_CODES,
 										  BUFFER_LOCK_SHARE);
 		const NwCodePage *codes = NwPageGetCodes(BufferGetPage(buffer));
+		NwSlots		slots;
 
+		nw_page_slots(BufferGetPage(buffer), layout, &slots);
+		for (int i = 0; i < codes->used; i++)
+			contents.late += ItemPointerIsValid(&slots.tid[i]) &&
+				!nw_slot_is_covered(slots.error[i]);
 		contents.pages++;
 		contents.slots += codes->used;
 		contents.rows += codes->used - codes->nfree;
@@ -161,13 +170,14 @@ nw_index_lists(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	Relation	index;
 	NwMeta		meta;
+	NwLayout	layout;
 	NwTextOut	label_out;
 	Datum	   *label;
 	int			nclasses;
 
 	nw_begin_rows(fcinfo);
 	index = nw_index_open_owned(PG_GETARG_OID(0));
-	nw_meta_read(index, &meta, NULL);
+	nw_meta_read(index, &meta, &layout);
 	nclasses = nw_labels_read(index, &meta, &label_out, &label);
 	for (uint32 list = 0; list < meta.nlists; list++)
 	{
@@ -177,7 +187,7 @@ nw_index_lists(PG_FUNCTION_ARGS)
 		bool		nulls[6] = {false};
 
 		nw_list_read(index, &meta, list, &data);
-		contents = count_list(index, &data);
+		contents = count_list(index, &layout, &data);
 		nulls[1] = list == NW_COMMON_LIST || data.class >= (uint32) nclasses;
 		values[0] = Int32GetDatum(list);
 		values[1] = nulls[1] ? (Datum) 0 :
@@ -204,6 +214,8 @@ advise(const NwMeta *meta, const Contents *all, int64 unlisted)
 	if (all->slots > SMALL_INDEX &&
 		all->slots - all->rows > all->slots * FREE_SHARE)
 		return "much of the index is free space";
+	if (all->rows > SMALL_INDEX && all->late > all->rows * LATE_SHARE)
+		return "most rows came after the index was built";
 	return NULL;
 }
 
@@ -212,27 +224,28 @@ PG_FUNCTION_INFO_V1(nw_index_health);
 /*
  * nw_index_health(index regclass)
  * returns one row: classes bigint, lists bigint, rows bigint, built_rows bigint,
- * unlisted_rows bigint, fill float8, size bigint, reindex text
+ * unlisted_rows bigint, late_rows bigint, fill float8, size bigint, reindex text
  */
 Datum
 nw_index_health(PG_FUNCTION_ARGS)
 {
 	Relation	index;
 	NwMeta		meta;
-	Contents	all = {0, 0, 0};
+	NwLayout	layout;
+	Contents	all = {0, 0, 0, 0};
 	int64		unlisted = 0;
 	NwTextOut	label_out;
 	Datum	   *label;
 	int			nclasses;
 	const char *advice;
 	TupleDesc	desc;
-	Datum		values[8];
-	bool		nulls[8] = {false};
+	Datum		values[9];
+	bool		nulls[9] = {false};
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	index = nw_index_open_owned(PG_GETARG_OID(0));
-	nw_meta_read(index, &meta, NULL);
+	nw_meta_read(index, &meta, &layout);
 	nclasses = nw_labels_read(index, &meta, &label_out, &label);
 	for (uint32 list = 0; list < meta.nlists; list++)
 	{
@@ -240,12 +253,14 @@ nw_index_health(PG_FUNCTION_ARGS)
 		Contents	contents;
 
 		nw_list_read(index, &meta, list, &data);
-		contents = count_list(index, &data);
+		contents = count_list(index, &layout, &data);
 		all.pages += contents.pages;
 		all.slots += contents.slots;
 		all.rows += contents.rows;
 		if (list == NW_COMMON_LIST)
 			unlisted = contents.rows;
+		else
+			all.late += contents.late;
 	}
 	advice = advise(&meta, &all, unlisted);
 	values[0] = Int64GetDatum(nclasses);
@@ -253,12 +268,13 @@ nw_index_health(PG_FUNCTION_ARGS)
 	values[2] = Int64GetDatum(all.rows);
 	values[3] = Int64GetDatum((int64) meta.built_rows);
 	values[4] = Int64GetDatum(unlisted);
-	values[5] = Float8GetDatum(all.slots == 0 ? 1.0 :
+	values[5] = Int64GetDatum(all.late);
+	values[6] = Float8GetDatum(all.slots == 0 ? 1.0 :
 							   (double) all.rows / all.slots);
-	values[6] = Int64GetDatum((int64) RelationGetNumberOfBlocks(index) *
+	values[7] = Int64GetDatum((int64) RelationGetNumberOfBlocks(index) *
 							  BLCKSZ);
-	nulls[7] = advice == NULL;
-	values[7] = advice ? CStringGetTextDatum(advice) : (Datum) 0;
+	nulls[8] = advice == NULL;
+	values[8] = advice ? CStringGetTextDatum(advice) : (Datum) 0;
 	relation_close(index, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
 													  values, nulls)));

@@ -152,6 +152,7 @@ choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
 	}
 	nw_code_encode(x, best, dim, code, &insertion->entry.info);
 	insertion->entry.code = code;
+	insertion->entry.covered = false;
 }
 
 /* Say whether a list covers the row in slot number n of it. */

@@ -273,7 +273,8 @@ nw_slot_write(Page page, const NwLayout *layout, int slot,
 	nw_page_slots(page, layout, &slots);
 	memcpy(slots.code + slot * layout->dim, entry->code, layout->dim);
 	slots.scale[slot] = entry->info.scale;
-	slots.error[slot] = entry->info.error;
+	slots.error[slot] = entry->covered ? entry->info.error :
+		-entry->info.error;
 	slots.sqnorm[slot] = entry->info.sqnorm;
 	slots.norm[slot] = entry->info.norm;
 	slots.class[slot] = entry->class;

@@ -34,99 +34,129 @@
  */
 #define MANY			0.5
 
-/* So many times wider than the lead: codes have no chance. */
-#define VAGUE			3.0
+/* Lists are judged anew after exact passes over so many slots for a class. */
+#define SLOTS_PER_CLASS	0.25
+
+/* Add the bounds of a list to those of its class. */
+static inline void
+add_unit(Search *search, const Unit *unit)
+{
+	add_log(&search->class[unit->class].lower, unit->lower);
+	add_log(&search->class[unit->class].upper, unit->upper);
+}
+
+/* Begin to add up the bounds of a class. */
+static inline void
+begin_class(SearchClass *class)
+{
+	class->lower = class->common_lower;
+	class->upper = class->common_upper;
+}
 
 /* Add up the bounds of each class. */
 static void
 sum_classes(Search *search)
 {
 	for (int i = 0; i < search->nclasses; i++)
-	{
-		search->class[i].lower = search->class[i].common_lower;
-		search->class[i].upper = search->class[i].common_upper;
-	}
+		begin_class(&search->class[i]);
 	for (int i = 0; i < search->nunits; i++)
-	{
-		const Unit *unit = &search->unit[i];
-
-		add_log(&search->class[unit->class].lower, unit->lower);
-		add_log(&search->class[unit->class].upper, unit->upper);
-	}
+		add_unit(search, &search->unit[i]);
 }
 
 /*
- * Find the class that leads, and mark those that could still be the answer.
- * Returns the leader where no other could be, else -1.
+ * Find the class that leads, by the bounds of each, and mark those that could
+ * still be the answer.  Returns the leader where no other could be, else -1.
  */
 static int
-find_leader(Search *search)
+judge(Search *search)
 {
-	int			leader = -1;
-	double		lead = -HUGE_VAL;
 	double		least;
+	double		highest = -HUGE_VAL;
 	int			contenders = 0;
 
-	sum_classes(search);
+	search->leading = search->challenger = -1;
+	search->lead = -HUGE_VAL;
 	search->wanted_slots = 0;
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		double		lower = log_of(&search->class[i].lower);
 
-		if (lower > lead)
+		if (lower > search->lead)
 		{
-			lead = lower;
-			leader = i;
+			search->lead = lower;
+			search->leading = i;
 		}
 	}
-	least = isinf(lead) ? lead : lead - MARGIN - ROUNDING * fabs(lead);
+	least = isinf(search->lead) ? search->lead :
+		search->lead - MARGIN - ROUNDING * fabs(search->lead);
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		double		upper = log_of(&search->class[i].upper);
 
 		/* once out, a class stays out, whatever rounding would say */
 		search->wanted[i] &= upper > -HUGE_VAL && upper >= least;
-		contenders += search->wanted[i];
-		if (search->wanted[i])
-			search->wanted_slots += search->class[i].slots;
+		if (!search->wanted[i])
+			continue;
+		contenders++;
+		search->wanted_slots += search->class[i].slots;
+		if (i != search->leading && upper > highest)
+		{
+			highest = upper;
+			search->challenger = i;
+		}
 	}
-	search->lead = lead;
-	return leader >= 0 && contenders == 1 ? leader : -1;
+	return search->leading >= 0 && contenders == 1 ? search->leading : -1;
+}
+
+/* The same, where the bounds of any list have changed. */
+static int
+find_leader(Search *search)
+{
+	sum_classes(search);
+	return judge(search);
+}
+
+/* Order numbers, the largest first. */
+static int
+compare_numbers(const void *a, const void *b)
+{
+	double		x = *(const double *) a;
+	double		y = *(const double *) b;
+
+	return (x < y) - (x > y);
 }
 
 /*
- * Say whether codes will not tell the contenders apart, as far as lists of
- * each that are about as near show: the bounds on their mean weight of a row
- * are much wider than the lead of the first class over the second.
+ * Say whether codes will tell hardly any of the contenders apart, as far as
+ * lists of each that are about as near show: the bounds on their mean weight of
+ * a row are wider than the lead of the first class over one in the middle.
  */
 static bool
 codes_are_vague(const Search *search)
 {
-	double		first = -HUGE_VAL;
-	double		second = -HUGE_VAL;
+	double	   *mean;
 	double		width = HUGE_VAL;
+	int			n = 0;
+	bool		vague;
 
 	if (search->wanted_slots < search->slots * MANY)
 		return false;
+	mean = palloc_extended(search->nclasses * sizeof(double), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		const SearchClass *class = &search->class[i];
-		double		mean;
+		double		upper;
 
 		if (!search->wanted[i] || class->coded_slots == 0)
 			continue;
-		mean = log_of(&class->coded) - log((double) class->coded_slots);
-		if (mean > first)
-		{
-			second = first;
-			first = mean;
-		}
-		else if (mean > second)
-			second = mean;
-		width = Min(width, log_of(&class->coded) -
-					log_of(&class->coded_lower));
+		upper = log_of(&class->coded);
+		mean[n++] = upper - log((double) class->coded_slots);
+		width = Min(width, upper - log_of(&class->coded_lower));
 	}
-	return second > -HUGE_VAL && width > VAGUE * (first - second);
+	qsort(mean, n, sizeof(double), compare_numbers);
+	vague = n > 1 && width > mean[0] - mean[n / 2];
+	pfree(mean);
+	return vague;
 }
 
 /* Say whether a list is worth refining by its codes. */
@@ -148,7 +178,7 @@ refine_heaviest(Search *search, int64 slots)
 
 	for (int i = 0; i < search->nunits && slots > 0; i++)
 	{
-		Unit	   *unit = &search->unit[i];
+		Unit	   *unit = search->order[i];
 
 		if (is_refinable(search, unit))
 		{
@@ -168,7 +198,7 @@ refine_one_each(Search *search)
 
 	for (int i = 0; i < search->nunits; i++)
 	{
-		Unit	   *unit = &search->unit[i];
+		Unit	   *unit = search->order[i];
 
 		if (!done[unit->class] && is_refinable(search, unit))
 			nw_bounds_refine_by_code(search, unit);
@@ -181,48 +211,127 @@ refine_one_each(Search *search)
 static int
 compare_units(const void *a, const void *b)
 {
-	double		x = ((const Unit *) a)->upper;
-	double		y = ((const Unit *) b)->upper;
+	double		x = (*(Unit *const *) a)->upper;
+	double		y = (*(Unit *const *) b)->upper;
 
 	return (x < y) - (x > y);
 }
 
+/* Order lists by class, and by what reading them exactly would tell. */
+static int
+compare_gains(const void *a, const void *b)
+{
+	const Unit *x = *(Unit *const *) a;
+	const Unit *y = *(Unit *const *) b;
+
+	if (x->class != y->class)
+		return x->class < y->class ? -1 : 1;
+	return (x->gain < y->gain) - (x->gain > y->gain);
+}
+
+/* Put the lists of each class in the order in which they are read exactly. */
+static void
+order_by_gain(Search *search)
+{
+	double		top = -HUGE_VAL;
+
+	for (int i = 0; i < search->nunits; i++)
+		top = Max(top, search->unit[i].upper);
+	for (int i = 0; i < search->nunits; i++)
+	{
+		Unit	   *unit = &search->unit[i];
+
+		unit->gain = (exp(unit->upper - top) - exp(unit->lower - top)) /
+			unit->slots;
+		if (isnan(unit->gain))	/* nothing is known, of any */
+			unit->gain = HUGE_VAL;
+	}
+	qsort(search->order, search->nunits, sizeof(Unit *), compare_gains);
+	for (int i = 0; i < search->nunits; i++)
+	{
+		SearchClass *class = &search->class[search->order[i]->class];
+
+		if (i == 0 || search->order[i]->class != search->order[i - 1]->class)
+			class->first_unit = class->next_unit = i;
+		class->end_unit = i + 1;
+	}
+}
+
+/* What the next list of a class would tell; -1 where all are read. */
+static double
+next_gain(const Search *search, int number)
+{
+	const SearchClass *class;
+
+	if (number < 0)
+		return -1;
+	class = &search->class[number];
+	return class->next_unit < class->end_unit ?
+		search->order[class->next_unit]->gain : -1;
+}
+
 /*
- * Read lists of the contenders exactly, heaviest first, until one class leads
- * for certain or all is read.
+ * Choose the class to read more of: the one that leads or the one that comes
+ * next to it, whichever a list tells more about; of others, where both are read,
+ * any that is still wanted.  Returns -1 where all are read.
+ */
+static int
+choose_class(const Search *search)
+{
+	double		leading = next_gain(search, search->leading);
+	double		challenger = next_gain(search, search->challenger);
+
+	if (leading >= 0 || challenger >= 0)
+		return leading >= challenger ? search->leading : search->challenger;
+	for (int i = 0; i < search->nclasses; i++)
+	{
+		if (search->wanted[i] && next_gain(search, i) >= 0)
+			return i;
+	}
+	return -1;
+}
+
+/* Read some of a class exactly, and add up its bounds again. */
+static void
+read_class(Search *search, int number, int64 slots)
+{
+	SearchClass *class = &search->class[number];
+
+	while (slots > 0 && class->next_unit < class->end_unit)
+	{
+		Unit	   *unit = search->order[class->next_unit++];
+
+		nw_bounds_refine_exactly(search, unit);
+		slots -= unit->slots;
+	}
+	begin_class(class);
+	for (int i = class->first_unit; i < class->end_unit; i++)
+		add_unit(search, search->order[i]);
+}
+
+/*
+ * Read lists exactly until one class leads for certain, or those of all
+ * contenders are read.
  */
 static int
 settle_exactly(Search *search)
 {
-	int			batch = 1;
-	int			leader = -1;
+	int64		slots = (int64) (search->nclasses * SLOTS_PER_CLASS) + 1;
+	int			leader;
+	int			class;
 
 	/* those in the common lists come first: they have no lists to choose */
 	if (search->common_slots > 0)
-	{
 		nw_bounds_read_common(search);
-		leader = find_leader(search);
-		if (leader >= 0)
-			return leader;
-	}
-
-	qsort(search->unit, search->nunits, sizeof(Unit), compare_units);
-	for (int i = 0; i < search->nunits;)
+	order_by_gain(search);
+	for (leader = find_leader(search); leader < 0; leader = judge(search))
 	{
-		for (int k = 0; k < batch && i < search->nunits; i++)
-		{
-			if (search->wanted[search->unit[i].class])
-			{
-				nw_bounds_refine_exactly(search, &search->unit[i]);
-				k++;
-			}
-		}
-		batch += batch / 4 + 1;
-		leader = find_leader(search);
-		if (leader >= 0)
-			return leader;
+		class = choose_class(search);
+		if (class < 0)
+			break;
+		read_class(search, class, slots);
 	}
-	return -1;
+	return leader;
 }
 
 /* Of classes read to the last row, take the first of the heaviest. */
@@ -324,7 +433,9 @@ decide(Search *search)
 
 	if (search->common_slots > 0)
 		nw_bounds_take_common(search);
-	qsort(search->unit, search->nunits, sizeof(Unit), compare_units);
+	for (int i = 0; i < search->nunits; i++)
+		search->order[i] = &search->unit[i];
+	qsort(search->order, search->nunits, sizeof(Unit *), compare_units);
 	for (int round = 0;; round++)
 	{
 		leader = find_leader(search);
@@ -390,6 +501,7 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query,
 	for (int i = 0; i < search->nclasses; i++)
 		nw_mass_clear(&search->class[i].mass);
 	search->unit = palloc_extended(lists * sizeof(Unit), MCXT_ALLOC_HUGE);
+	search->order = palloc_extended(lists * sizeof(Unit *), MCXT_ALLOC_HUGE);
 	search->t = palloc(query->dim * sizeof(float));
 	search->center = palloc(query->dim * sizeof(float));
 	if (!admit_classes(search, filter))

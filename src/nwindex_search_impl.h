@@ -36,9 +36,14 @@ typedef struct Unit
 	BlockNumber first_page;
 	int32		class;
 	uint32		slots;
+	float		radius;			/* as in NwListData */
+	float		spread;
+	float		error;
+	float		norm_min;
 	UnitState	state;
 	double		lower;			/* logarithms of its mass */
 	double		upper;
+	double		gain;			/* what an exact pass would tell, for its cost */
 } Unit;
 
 /* What is known of a class. */
@@ -53,6 +58,9 @@ typedef struct SearchClass
 	LogSum		coded_lower;	/* lower sums, */
 	int64		coded_slots;	/* and how many slots that was */
 	NwMass		mass;			/* of what was read exactly */
+	int			first_unit;		/* in an order by class: its own, */
+	int			next_unit;		/* and those not read exactly yet, */
+	int			end_unit;		/* up to here */
 } SearchClass;
 
 typedef struct Search
@@ -65,10 +73,13 @@ typedef struct Search
 	int64		wanted_slots;	/* with so many slots in lists of their own */
 	SearchClass *class;			/* [nclasses] */
 	int			nunits;
-	Unit	   *unit;			/* [nunits] heaviest first */
+	Unit	   *unit;			/* [nunits] */
+	Unit	  **order;			/* [nunits] heaviest first, or by class */
 	int64		slots;			/* of all units */
 	int64		common_slots;
-	double		lead;			/* lower bound of the class that leads */
+	int			leading;		/* the class that leads, if any, */
+	double		lead;			/* its lower bound, */
+	int			challenger;		/* and who comes next to it from above */
 	double		heaviest;		/* upper bound of a row's score so far */
 	float	   *t;				/* [dim] */
 	float	   *center;			/* [dim] */

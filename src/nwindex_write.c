@@ -14,6 +14,7 @@
 #include "utils/backend_progress.h"
 
 #include "compat.h"
+#include "gram.h"
 #include "nwindex_build_impl.h"
 
 /* Reserve pages of a kind at the end of the file; return the first. */
@@ -200,6 +201,37 @@ cover_row(BuildList *list, float distance, float norm)
 	list->data.norm_max = Max(list->data.norm_max, norm);
 }
 
+/*
+ * Let the spread of a list cover a row; false where it cannot, since the row
+ * has no code.
+ */
+static bool
+spread_to_row(NwListData *list, NwGram *gram, const NwEntry *entry,
+			  const float *x, const float *center, float *rest)
+{
+	double		off;
+
+	if (isinf(entry->info.error))
+		return false;
+	off = nw_code_residual(x, center, gram->dim, entry->code, &entry->info,
+						   rest);
+	nw_gram_add(gram, rest, off);
+	list->error = Max(list->error, entry->info.error);
+	return true;
+}
+
+/* Note the spread of a list whose rows are all written. */
+static void
+finish_spread(Build *build, NwGram *gram, uint32 list)
+{
+	double		most;
+	double		least;
+
+	nw_gram_norm(gram, &most, &least);
+	build->list[list].data.spread = nw_round_up(most);
+	CHECK_FOR_INTERRUPTS();
+}
+
 /* Write all rows, in the order of their lists. */
 static void
 write_rows(Build *build)
@@ -208,6 +240,8 @@ write_rows(Build *build)
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(build->desc,
 													&TTSOpsMinimalTuple);
 	float	   *x = palloc(layout->dim * sizeof(float));
+	float	   *rest = palloc(layout->dim * sizeof(float));
+	NwGram		gram;
 	int64		done = 0;
 	Gathered	gathered = {
 		.entry = palloc(layout->slots * sizeof(NwEntry)),
@@ -215,6 +249,7 @@ write_rows(Build *build)
 		.vector = palloc(layout->slots * layout->vector_size)
 	};
 
+	nw_gram_init(&gram, layout->dim, palloc(nw_gram_memory(layout->dim)));
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, build->rows);
 	while (tuplesort_gettupleslot(build->sort, true, false, slot, NULL))
 	{
@@ -229,6 +264,7 @@ write_rows(Build *build)
 			write_gathered(build, &gathered);
 		if (list != gathered.list)
 		{
+			finish_spread(build, &gram, gathered.list);
 			gathered.list = list;
 			gathered.nth = 0;
 		}
@@ -247,6 +283,11 @@ write_rows(Build *build)
 		entry->code = gathered.code + i * layout->dim;
 		nw_code_encode(x, center, layout->dim,
 					   gathered.code + i * layout->dim, &entry->info);
+
+		/* the classes of the common list are bounded row by row */
+		entry->covered = list != NW_COMMON_LIST &&
+			spread_to_row(&build->list[list].data, &gram, entry, x, center,
+						  rest);
 		cover_row(&build->list[list],
 				  nw_code_distance_up(x, center, layout->dim),
 				  entry->info.norm);
@@ -257,6 +298,7 @@ write_rows(Build *build)
 		}
 	}
 	write_gathered(build, &gathered);
+	finish_spread(build, &gram, gathered.list);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
 	ExecDropSingleTupleTableSlot(slot);
 }

@@ -204,6 +204,45 @@ scalar_dot_block(const double *q, int nq, const float *x, int dim, int n,
 		scalar_dot(q + (int64_t) i * dim, x, dim, n, out + (int64_t) i * n);
 }
 
+/* exp of an argument; 0 below NW_EXP_SUM_MIN. */
+static double
+exp_term(double s)
+{
+	double		rounded;
+	double		power;
+	double		f;
+	double		f2;
+	double		f4;
+	double		p;
+	uint64_t	rounded_bits;
+	uint64_t	bits;
+
+	/* written so that NaN counts as 0, as in SIMD code */
+	if (!(s >= NW_EXP_SUM_MIN))
+		return 0;
+
+	rounded = fma(s, NW_LOG2E_HI, NW_EXP_ROUND);
+	power = rounded - NW_EXP_ROUND;
+	f = fma(s, NW_LOG2E_HI, -power);
+	f = fma(s, NW_LOG2E_LO, f);
+
+	f2 = f * f;
+	f4 = f2 * f2;
+	p = fma(f2, NW_EXP_P10, fma(f, NW_EXP_P9, NW_EXP_P8));
+	p = fma(f4, p, fma(f2, fma(f, NW_EXP_P7, NW_EXP_P6),
+					   fma(f, NW_EXP_P5, NW_EXP_P4)));
+	p = fma(f4, p, fma(f2, fma(f, NW_EXP_P3, NW_EXP_P2),
+					   fma(f, NW_EXP_P1, NW_EXP_P0)));
+	p = fma(f, p, 1.0);
+
+	/* times 2^power */
+	memcpy(&rounded_bits, &rounded, sizeof(rounded_bits));
+	memcpy(&bits, &p, sizeof(bits));
+	bits += rounded_bits << 52;
+	memcpy(&p, &bits, sizeof(p));
+	return p;
+}
+
 /* Add up exponentials, see simd_impl.h. */
 static double
 scalar_exp_sum(const double *score, int n, double factor, double shift)
@@ -211,42 +250,7 @@ scalar_exp_sum(const double *score, int n, double factor, double shift)
 	double		sum[8] = {0};
 
 	for (int i = 0; i < n; i++)
-	{
-		double		s = fma(factor, score[i], -shift);
-		double		rounded;
-		double		power;
-		double		f;
-		double		f2;
-		double		f4;
-		double		p;
-		uint64_t	rounded_bits;
-		uint64_t	bits;
-
-		/* written so that NaN counts as 0, as in SIMD code */
-		if (!(s >= NW_EXP_SUM_MIN))
-			continue;
-
-		rounded = fma(s, NW_LOG2E_HI, NW_EXP_ROUND);
-		power = rounded - NW_EXP_ROUND;
-		f = fma(s, NW_LOG2E_HI, -power);
-		f = fma(s, NW_LOG2E_LO, f);
-
-		f2 = f * f;
-		f4 = f2 * f2;
-		p = fma(f2, NW_EXP_P10, fma(f, NW_EXP_P9, NW_EXP_P8));
-		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P7, NW_EXP_P6),
-						   fma(f, NW_EXP_P5, NW_EXP_P4)));
-		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P3, NW_EXP_P2),
-						   fma(f, NW_EXP_P1, NW_EXP_P0)));
-		p = fma(f, p, 1.0);
-
-		/* times 2^power */
-		memcpy(&rounded_bits, &rounded, sizeof(rounded_bits));
-		memcpy(&bits, &p, sizeof(bits));
-		bits += rounded_bits << 52;
-		memcpy(&p, &bits, sizeof(p));
-		sum[i % 8] += p;
-	}
+		sum[i % 8] += exp_term(fma(factor, score[i], -shift));
 
 	for (int half = 4; half > 0; half /= 2)
 	{
@@ -254,6 +258,26 @@ scalar_exp_sum(const double *score, int n, double factor, double shift)
 			sum[i] += sum[i + half];
 	}
 	return sum[0];
+}
+
+/* Take the moments of exponentials. */
+static void
+scalar_exp_moments(const double *score, int n, double shift, bool over_scores,
+				   NwMoments *out)
+{
+	NwMoments	moments = {0, 0, 0};
+
+	for (int i = 0; i < n; i++)
+	{
+		double		w = exp_term(score[i] - shift);
+		double		by = over_scores ? 1 / fabs(score[i]) : 1;
+		double		v = w * by;
+
+		moments.sum += w;
+		moments.squares += v * v;
+		moments.peak = fmax(moments.peak, v * by);
+	}
+	*out = moments;
 }
 
 /* Find the largest number. */
@@ -343,12 +367,14 @@ const NwSimd nw_simd_scalar = {
 	.sqdist_scaled_block = scalar_sqdist_scaled_block,
 	.dot_block = scalar_dot_block,
 	.exp_sum = scalar_exp_sum,
+	.exp_moments = scalar_exp_moments,
 	.max = scalar_max,
 	.bin_sum = scalar_bin_sum,
 	.coarse_copy = nw_scalar_coarse_copy,
 	.coarse_sqdist = nw_scalar_coarse_sqdist,
 	.code_query = nw_scalar_code_query,
 	.code_dot = nw_scalar_code_dot,
+	.code_middles = nw_scalar_code_middles,
 	.code_ranges = nw_scalar_code_ranges,
 	.code_scores = nw_scalar_code_scores,
 	.code_cosines = nw_scalar_code_cosines,

@@ -50,6 +50,18 @@ typedef struct NwCodeLine
 	double		least;			/* no range begins below */
 } NwCodeLine;
 
+/*
+ * Of terms w = exp(score - shift): their sum, the sum of their squares, and the
+ * largest.  The squares and the largest may be those of w / |score|, and of
+ * w / score^2.
+ */
+typedef struct NwMoments
+{
+	double		sum;
+	double		squares;
+	double		peak;
+} NwMoments;
+
 typedef struct NwSimd
 {
 	const char *name;			/* "scalar", "avx2" or "avx512" */
@@ -121,6 +133,13 @@ typedef struct NwSimd
 	double		(*exp_sum) (const double *score, int n, double factor,
 							double shift);
 
+	/*
+	 * The moments of n terms, over the scores where asked for, which are not 0
+	 * then.  Terms and sums are as exact as those of exp_sum.
+	 */
+	void		(*exp_moments) (const double *score, int n, double shift,
+								bool over_scores, NwMoments *out);
+
 	/* The largest of n numbers, none of them NaN; -HUGE_VAL for none */
 	double		(*max) (const double *value, int n);
 
@@ -168,6 +187,11 @@ typedef struct NwSimd
 	 */
 	void		(*code_dot) (const float *t, const int8_t *code, int dim, int n,
 							 float *out);
+
+	/* The middles of the ranges of a line; returns the least, or HUGE_VAL */
+	double		(*code_middles) (const NwCodeLine *line, const float *dot,
+								 const float *scale, const float *more, int n,
+								 double *out);
 
 	/* The ranges of a line; where one is not a number, it is unbounded. */
 	void		(*code_ranges) (const NwCodeLine *line, const float *dot,

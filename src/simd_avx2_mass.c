@@ -93,6 +93,48 @@ nw_avx2_exp_sum(const double *score, int n, double factor, double shift)
 	return _mm_cvtsd_f64(_mm_add_sd(sum, _mm_unpackhi_pd(sum, sum)));
 }
 
+/* Take the moments of exponentials. */
+TARGET void
+nw_avx2_exp_moments(const double *score, int n, double shift,
+					bool over_scores, NwMoments *out)
+{
+	const __m256d one = _mm256_set1_pd(1);
+	const __m256d sign = _mm256_set1_pd(-0.0);
+	__m256d		less = _mm256_set1_pd(shift);
+	__m256d		sum = _mm256_setzero_pd();
+	__m256d		squares = sum;
+	__m256d		peak = sum;
+	double		part[3][4];
+	NwMoments	rest;
+	int			i = 0;
+
+	for (; i + 4 <= n; i += 4)
+	{
+		__m256d		s = _mm256_loadu_pd(score + i);
+		__m256d		w = exp4(_mm256_sub_pd(s, less));
+		__m256d		by = one;
+		__m256d		v;
+
+		if (over_scores)
+			by = _mm256_div_pd(one, _mm256_andnot_pd(sign, s));
+		v = _mm256_mul_pd(w, by);
+		sum = _mm256_add_pd(sum, w);
+		squares = _mm256_fmadd_pd(v, v, squares);
+		peak = _mm256_max_pd(peak, _mm256_mul_pd(v, by));
+	}
+	_mm256_storeu_pd(part[0], sum);
+	_mm256_storeu_pd(part[1], squares);
+	_mm256_storeu_pd(part[2], peak);
+	nw_simd_scalar.exp_moments(score + i, n - i, shift, over_scores, &rest);
+	for (int k = 0; k < 4; k++)
+	{
+		rest.sum += part[0][k];
+		rest.squares += part[1][k];
+		rest.peak = fmax(rest.peak, part[2][k]);
+	}
+	*out = rest;
+}
+
 /* Find the largest number. */
 TARGET double
 nw_avx2_max(const double *value, int n)

@@ -103,6 +103,37 @@ nw_avx512_exp_sum(const double *score, int n, double factor, double shift)
 	return _mm_cvtsd_f64(_mm_add_sd(sum2, _mm_unpackhi_pd(sum2, sum2)));
 }
 
+/* Take the moments of exponentials. */
+TARGET void
+nw_avx512_exp_moments(const double *score, int n, double shift,
+					  bool over_scores, NwMoments *out)
+{
+	const __m512d one = _mm512_set1_pd(1);
+	__m512d		less = _mm512_set1_pd(shift);
+	__m512d		sum = _mm512_setzero_pd();
+	__m512d		squares = sum;
+	__m512d		peak = sum;
+
+	for (int i = 0; i < n; i += 8)
+	{
+		__mmask8	mask = mask_of(n - i);
+		__m512d		s = _mm512_mask_loadu_pd(one, mask, score + i);
+		__m512d		w = exp8(_mm512_sub_pd(s, less), mask);
+		__m512d		by = one;
+		__m512d		v;
+
+		if (over_scores)
+			by = _mm512_div_pd(one, _mm512_abs_pd(s));
+		v = _mm512_mul_pd(w, by);
+		sum = _mm512_add_pd(sum, w);
+		squares = _mm512_fmadd_pd(v, v, squares);
+		peak = _mm512_max_pd(peak, _mm512_mul_pd(v, by));
+	}
+	out->sum = _mm512_reduce_add_pd(sum);
+	out->squares = _mm512_reduce_add_pd(squares);
+	out->peak = _mm512_reduce_max_pd(peak);
+}
+
 /* Find the largest number. */
 TARGET double
 nw_avx512_max(const double *value, int n)

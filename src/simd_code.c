@@ -41,6 +41,22 @@ nw_scalar_code_dot(const float *t, const int8_t *code, int dim, int n,
 	}
 }
 
+double
+nw_scalar_code_middles(const NwCodeLine *line, const float *dot,
+					   const float *scale, const float *more, int n,
+					   double *out)
+{
+	double		least = HUGE_VAL;
+
+	for (int i = 0; i < n; i++)
+	{
+		out[i] = line->base + line->plus * more[i] +
+			line->times * scale[i] * dot[i];
+		least = out[i] < least ? out[i] : least;
+	}
+	return least;
+}
+
 void
 nw_scalar_code_ranges(const NwCodeLine *line, const float *dot,
 					  const float *scale, const float *more, int n,
@@ -249,6 +265,34 @@ static INLINE AVX2 __m256d
 load4(const float *x)
 {
 	return _mm256_cvtps_pd(_mm_loadu_ps(x));
+}
+
+AVX2 double
+nw_avx2_code_middles(const NwCodeLine *line, const float *dot,
+					 const float *scale, const float *more, int n, double *out)
+{
+	__m256d		least = _mm256_set1_pd(HUGE_VAL);
+	double		part[4];
+	double		rest;
+	int			i = 0;
+
+	for (; i + 4 <= n; i += 4)
+	{
+		__m256d		product = _mm256_mul_pd(load4(scale + i), load4(dot + i));
+		__m256d		middle = _mm256_fmadd_pd(_mm256_set1_pd(line->plus),
+											 load4(more + i),
+											 _mm256_set1_pd(line->base));
+
+		middle = _mm256_fmadd_pd(_mm256_set1_pd(line->times), product, middle);
+		least = _mm256_min_pd(middle, least);
+		_mm256_storeu_pd(out + i, middle);
+	}
+	rest = nw_simd_scalar.code_middles(line, dot + i, scale + i, more + i,
+									   n - i, out + i);
+	_mm256_storeu_pd(part, least);
+	for (int k = 0; k < 4; k++)
+		rest = part[k] < rest ? part[k] : rest;
+	return rest;
 }
 
 AVX2 void
@@ -461,6 +505,29 @@ nw_avx512_code_dot(const float *t, const int8_t *code, int dim, int n,
 		_mm_mask_storeu_ps(out + i, (__mmask8) ((1U << rows) - 1),
 						   fold4_wide(a, b, c, d));
 	}
+}
+
+AVX512 double
+nw_avx512_code_middles(const NwCodeLine *line, const float *dot,
+					   const float *scale, const float *more, int n,
+					   double *out)
+{
+	__m512d		least = _mm512_set1_pd(HUGE_VAL);
+
+	for (int i = 0; i < n; i += 8)
+	{
+		__mmask8	mask = first8(n - i);
+		__m512d		product = _mm512_mul_pd(load8_masked(mask, scale + i),
+											load8_masked(mask, dot + i));
+		__m512d		middle = _mm512_fmadd_pd(_mm512_set1_pd(line->plus),
+											 load8_masked(mask, more + i),
+											 _mm512_set1_pd(line->base));
+
+		middle = _mm512_fmadd_pd(_mm512_set1_pd(line->times), product, middle);
+		least = _mm512_mask_min_pd(least, mask, middle, least);
+		_mm512_mask_storeu_pd(out + i, mask, middle);
+	}
+	return _mm512_reduce_min_pd(least);
 }
 
 AVX512 void

@@ -90,6 +90,9 @@ extern void nw_scalar_code_query(const double *q, const float *center, int dim,
 								 double scale, float *t);
 extern void nw_scalar_code_dot(const float *t, const int8_t *code, int dim,
 							   int n, float *out);
+extern double nw_scalar_code_middles(const NwCodeLine *line, const float *dot,
+								   const float *scale, const float *more,
+								   int n, double *out);
 extern void nw_scalar_code_ranges(const NwCodeLine *line, const float *dot,
 								  const float *scale, const float *more, int n,
 								  double *low, double *high);
@@ -118,6 +121,9 @@ extern void nw_avx2_code_query(const double *q, const float *center, int dim,
 							   double scale, float *t);
 extern void nw_avx2_code_dot(const float *t, const int8_t *code, int dim,
 							 int n, float *out);
+extern double nw_avx2_code_middles(const NwCodeLine *line, const float *dot,
+								 const float *scale, const float *more,
+								 int n, double *out);
 extern void nw_avx2_code_ranges(const NwCodeLine *line, const float *dot,
 								const float *scale, const float *more, int n,
 								double *low, double *high);
@@ -129,6 +135,8 @@ extern void nw_avx2_code_cosines(const float *norm, int n, float least,
 								 double *high);
 extern double nw_avx2_exp_sum(const double *score, int n, double factor,
 							  double shift);
+extern void nw_avx2_exp_moments(const double *score, int n, double shift,
+								bool over_scores, NwMoments *out);
 extern double nw_avx2_max(const double *value, int n);
 extern void nw_avx2_bin_sum(double top, int n, const double *bin,
 							const uint64_t *hi, const uint64_t *lo,
@@ -149,6 +157,9 @@ extern void nw_avx512_code_query(const double *q, const float *center, int dim,
 								 double scale, float *t);
 extern void nw_avx512_code_dot(const float *t, const int8_t *code, int dim,
 							   int n, float *out);
+extern double nw_avx512_code_middles(const NwCodeLine *line, const float *dot,
+								   const float *scale, const float *more,
+								   int n, double *out);
 extern void nw_avx512_code_ranges(const NwCodeLine *line, const float *dot,
 								  const float *scale, const float *more, int n,
 								  double *low, double *high);
@@ -160,6 +171,8 @@ extern void nw_avx512_code_cosines(const float *norm, int n, float least,
 								   double *high);
 extern double nw_avx512_exp_sum(const double *score, int n, double factor,
 								double shift);
+extern void nw_avx512_exp_moments(const double *score, int n, double shift,
+								  bool over_scores, NwMoments *out);
 extern double nw_avx512_max(const double *value, int n);
 extern void nw_avx512_bin_sum(double top, int n, const double *bin,
 							  const uint64_t *hi, const uint64_t *lo,

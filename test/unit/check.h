@@ -82,6 +82,17 @@ check_uniform(double low, double high)
 	return low + (high - low) * ((double) (check_random() >> 11) * 0x1p-53);
 }
 
+/* Draw a number that a standard normal might give. */
+static inline double
+check_normal(void)
+{
+	double		sum = 0;
+
+	for (int i = 0; i < 12; i++)
+		sum += check_uniform(-0.5, 0.5);
+	return sum;
+}
+
 /* Draw an integer in 0 .. n - 1. */
 static inline int
 check_below(int n)

@@ -41,17 +41,6 @@ typedef struct Rows
 	float		norm[ROWS];
 } Rows;
 
-/* Draw a number that a standard normal might give. */
-static double
-draw_normal(void)
-{
-	double		sum = 0;
-
-	for (int i = 0; i < 12; i++)
-		sum += check_uniform(-0.5, 0.5);
-	return sum;
-}
-
 /* Keep a number within float. */
 static float
 to_float(double value)
@@ -68,7 +57,7 @@ draw_vector(float *x, int dim, double magnitude, const float *offset)
 
 	for (int j = 0; j < dim; j++)
 	{
-		double		v = draw_normal() * magnitude;
+		double		v = check_normal() * magnitude;
 
 		if (kind == 0 || (kind == 1 && j != hot))
 			v = 0;
@@ -176,7 +165,8 @@ check_info(const Rows *rows, int i)
 	const float *x = rows->x + i * rows->dim;
 	const int8_t *code = rows->code + i * rows->dim;
 	long double missed = 0;
-	long double sqnorm = 0;
+	long double along = 0;
+	long double coded = 0;
 	long double norm = 0;
 	long double largest = 0;
 	long double distance = 0;
@@ -190,7 +180,8 @@ check_info(const Rows *rows, int i)
 		long double y = (long double) rows->scale[i] * code[j];
 
 		missed += (r - y) * (r - y);
-		sqnorm += y * y;
+		along += y * (r - y);
+		coded += y * y;
 		norm += (long double) x[j] * x[j];
 		distance += r * r;
 		largest = fmaxl(largest, fabsl(r));
@@ -216,13 +207,15 @@ check_info(const Rows *rows, int i)
 	{
 		CHECK(rows->error[i] <= missed * (1 + 1e-6L) + distance * 1e-14L +
 			  0x1p-149L, "error %g, only %Lg missed", rows->error[i], missed);
-		CHECK(rows->scale[i] <= largest / NW_CODE_MAX * (1 + 1e-6L) + 0x1p-149L,
-			  "scale %g, largest %Lg", rows->scale[i], largest);
-		CHECK(rows->error[i] <= rows->scale[i] * sqrtl(rows->dim) *
-			  (0.5L + 1e-6L) + 0x1p-149L, "error %g, scale %g",
-			  rows->error[i], rows->scale[i]);
-		CHECK(fabsl(rows->sqnorm[i] - sqnorm) <= sqnorm * 0x1p-23L + 0x1p-149L,
-			  "sqnorm %g, not %Lg", rows->sqnorm[i], sqnorm);
+		CHECK(rows->error[i] <= largest / NW_CODE_MAX * sqrtl(rows->dim) *
+			  (0.5L + 1e-6L) + 0x1p-149L * sqrtl(rows->dim) * NW_CODE_MAX,
+			  "error %g, largest %Lg", rows->error[i], largest);
+		CHECK(fabsl(along) <= coded * 0x1.1p-24L + 0x1p-149L,
+			  "the code and what it misses have a product of %Lg, not 0",
+			  along);
+		CHECK(fabsl(rows->sqnorm[i] - distance * distance) <=
+			  distance * distance * 0x1p-23L + 0x1p-149L,
+			  "sqnorm %g, not %Lg", rows->sqnorm[i], distance * distance);
 	}
 
 	rounded = nw_code_distance_up(x, rows->center, rows->dim);
@@ -239,6 +232,7 @@ check_bounds(const Rows *rows, NwKernel kernel, double tau, double magnitude)
 	int			dim = rows->dim;
 	double	   *space = check_alloc(sizeof(double) * dim);
 	float	   *t = check_alloc(sizeof(float) * dim);
+	float		dot[ROWS];
 	double		norms[ROWS];
 	double		score[ROWS];
 	double		lower[ROWS];
@@ -259,7 +253,8 @@ check_bounds(const Rows *rows, NwKernel kernel, double tau, double magnitude)
 	nw_query_score(&query, score, ROWS, score);
 
 	nw_code_query(&cq, &query, rows->center, t);
-	nw_code_bounds(&cq, rows->code, rows->scale, rows->error, rows->sqnorm,
+	nw_code_dots(&cq, rows->code, ROWS, dot);
+	nw_code_bounds(&cq, dot, rows->scale, rows->error, rows->sqnorm,
 				   rows->norm, ROWS, lower, upper);
 	for (int i = 0; i < ROWS; i++)
 	{
@@ -315,7 +310,7 @@ check_products(int dim, int n)
 	float	   *out = check_alloc(sizeof(float) * n);
 
 	for (int j = 0; j < dim; j++)
-		t[j] = (float) draw_normal();
+		t[j] = (float) check_normal();
 	for (int j = 0; j < n * dim; j++)
 		code[j] = (int8_t) (check_below(255) - 127);
 	nw_simd->code_dot(t, code, dim, n, out);
@@ -348,17 +343,18 @@ check_width(int dim, double offset, double away)
 	Rows		rows;
 	double	   *space = check_alloc(sizeof(double) * dim);
 	float	   *t = check_alloc(sizeof(float) * dim);
+	float		dot[ROWS];
 	double		lower[ROWS];
 	double		upper[ROWS];
 
 	alloc_rows(&rows, dim);
 	for (int j = 0; j < dim; j++)
 	{
-		rows.center[j] = (float) (offset * draw_normal());
-		rows.q[j] = (float) (rows.center[j] + draw_normal() * away);
+		rows.center[j] = (float) (offset * check_normal());
+		rows.q[j] = (float) (rows.center[j] + check_normal() * away);
 	}
 	for (int j = 0; j < ROWS * dim; j++)
-		rows.x[j] = (float) (rows.center[j % dim] + draw_normal());
+		rows.x[j] = (float) (rows.center[j % dim] + check_normal());
 	encode_rows(&rows);
 
 	for (int k = 0; k < COUNT(kernels); k++)
@@ -370,7 +366,8 @@ check_width(int dim, double offset, double away)
 
 		nw_query_init(&query, kernel, tau, rows.q, dim, space);
 		nw_code_query(&cq, &query, rows.center, t);
-		nw_code_bounds(&cq, rows.code, rows.scale, rows.error, rows.sqnorm,
+		nw_code_dots(&cq, rows.code, ROWS, dot);
+		nw_code_bounds(&cq, dot, rows.scale, rows.error, rows.sqnorm,
 					   rows.norm, ROWS, lower, upper);
 		for (int i = 0; i < ROWS; i++)
 		{
@@ -509,6 +506,7 @@ check_edges(void)
 					double		most;
 					bool		known;
 					float		t[3];
+					float		dot;
 					NwQuery		query;
 					NwCodeQuery cq;
 
@@ -518,7 +516,8 @@ check_edges(void)
 					nw_query_measure(&query, x, &norm, 1, &score);
 					nw_query_score(&query, &score, 1, &score);
 					nw_code_query(&cq, &query, center, t);
-					nw_code_bounds(&cq, code, &info.scale, &info.error,
+					nw_code_dots(&cq, code, 1, &dot);
+					nw_code_bounds(&cq, &dot, &info.scale, &info.error,
 								   &info.sqnorm, &info.norm, 1, &lower,
 								   &upper);
 					CHECK(lower <= score && score <= upper,
