@@ -29,6 +29,24 @@ SELECT p.label, abs(p.probability - n.mass / sum(n.mass) OVER ()) < 1e-12 AS rig
           FROM pr_pets WHERE embedding IS NOT NULL AND label IS NOT NULL GROUP BY label) AS n
     USING (label);
 
+-- a query as text is what pgvector makes of it
+SELECT q, (SELECT array_agg((support_id, distance) ORDER BY support_id) FROM nw_weights(q, 'pets')) =
+          (SELECT array_agg((support_id, distance) ORDER BY support_id) FROM nw_weights(q::vector, 'pets')) AS same
+  FROM unnest(ARRAY['[0.1,-2.5]', '[1e-3,1E+1]', '[.5,5.]', '[ 1 , 2 ]', ' [1,2] ', '[1e-40,16777217]', '[-0,3.4028235e38]']) AS q;
+CREATE FUNCTION pr_error(q text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    ours text := 'none';
+    theirs text := 'none';
+BEGIN
+    BEGIN PERFORM nw_predict(q, 'pets'); EXCEPTION WHEN OTHERS THEN ours := sqlstate || ' ' || sqlerrm; END;
+    BEGIN PERFORM q::vector; EXCEPTION WHEN OTHERS THEN theirs := sqlstate || ' ' || sqlerrm; END;
+    RETURN CASE WHEN ours <> theirs THEN format('%s, but %s', ours, theirs) WHEN ours = 'none' THEN 'no error' ELSE 'the same' END;
+END $$;
+SELECT q, pr_error(q)
+  FROM unnest(ARRAY['', '[', '[]', '[1', '[1,2', '[1,]', '[,1]', '[1,,2]', '[1,2]]', '[1,2]x', '[1e,2]', '[--1,2]', '[1 2,3]',
+                    '[nan,1]', '[inf,1]', '[1e39,1]', '1,2', '{1,2}', '[1,a]']) AS q;
+SELECT pr_error('[' || repeat('1,', 16000) || '1]');
+
 -- vector, halfvec, text and untyped
 SELECT nw_predict('[0,3]'::vector, 'pets'), nw_predict('[0,3]'::halfvec, 'pets'),
        nw_predict('[0,3]'::text, 'pets'), nw_predict('[0,3]', 'pets');
