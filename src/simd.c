@@ -383,33 +383,48 @@ const NwSimd nw_simd_scalar = {
 
 #if defined(__x86_64__)
 
-/* Tell whether the CPU runs the AVX2 loops. */
-static bool
-cpu_has_avx2(void)
+/* What the CPU can do, and the system lets it do. */
+typedef struct Features
 {
+	bool		avx2;			/* with FMA and F16C */
+	bool		avx512;			/* F, DQ, BW and VL besides */
+} Features;
+
+/* Registers that the system saves: YMM, and ZMM with the masks. */
+#define SAVES_AVX		0x06
+#define SAVES_AVX512	0xe6
+
+/*
+ * Ask the CPU.  __builtin_cpu_supports() would do, but it asks for everything,
+ * whenever the module is loaded, and in a virtual machine each question is one
+ * to the hypervisor.
+ */
+static Features
+cpu_features(void)
+{
+	const unsigned int first = bit_FMA | bit_F16C | bit_OSXSAVE;
+	const unsigned int wide = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW |
+		bit_AVX512VL;
+	Features	features = {false, false};
 	unsigned int eax,
 				ebx,
 				ecx,
-				edx;
+				edx,
+				saved,
+				high;
 
-	__builtin_cpu_init();
-	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-		return false;
-
-	/* not every compiler's __builtin_cpu_supports() knows "f16c" */
-	return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
-}
-
-/* Tell whether the CPU runs the AVX-512 loops. */
-static bool
-cpu_has_avx512(void)
-{
-	__builtin_cpu_init();
-	return cpu_has_avx2() &&
-		__builtin_cpu_supports("avx512f") &&
-		__builtin_cpu_supports("avx512dq") &&
-		__builtin_cpu_supports("avx512bw") &&
-		__builtin_cpu_supports("avx512vl");
+	__cpuid(0, eax, ebx, ecx, edx);
+	if (eax < 7)
+		return features;
+	__cpuid(1, eax, ebx, ecx, edx);
+	if ((ecx & first) != first)
+		return features;
+	__asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+	__cpuid_count(7, 0, eax, ebx, ecx, edx);
+	features.avx2 = (ebx & bit_AVX2) != 0 && (saved & SAVES_AVX) == SAVES_AVX;
+	features.avx512 = features.avx2 && (ebx & wide) == wide &&
+		(saved & SAVES_AVX512) == SAVES_AVX512;
+	return features;
 }
 
 #endif							/* __x86_64__ */
@@ -420,9 +435,9 @@ nw_simd_find(const char *name)
 {
 #if defined(__x86_64__)
 	if (strcmp(name, nw_simd_avx512.name) == 0)
-		return cpu_has_avx512() ? &nw_simd_avx512 : NULL;
+		return cpu_features().avx512 ? &nw_simd_avx512 : NULL;
 	if (strcmp(name, nw_simd_avx2.name) == 0)
-		return cpu_has_avx2() ? &nw_simd_avx2 : NULL;
+		return cpu_features().avx2 ? &nw_simd_avx2 : NULL;
 #endif
 	if (strcmp(name, nw_simd_scalar.name) == 0)
 		return &nw_simd_scalar;
