@@ -269,11 +269,12 @@ extern void nw_center_read(Relation index, const NwMeta *meta, uint32 list,
 						   float *center);
 
 /*
- * The same for one list after the other; the page stays pinned in *buffer,
+ * The same for one list after the other.  Returns the centre: on its page, or
+ * in space [dim] where it lies across pages.  The page stays pinned in *buffer,
  * which is InvalidBuffer at first and has to be released at last.
  */
-extern void nw_centers_read(Relation index, const NwMeta *meta, uint32 list,
-							float *center, Buffer *buffer);
+extern const float *nw_centers_read(Relation index, const NwMeta *meta,
+									uint32 list, float *space, Buffer *buffer);
 
 /*
  * Where a slot's vector lies: the page among those its code page names, and

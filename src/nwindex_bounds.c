@@ -43,12 +43,13 @@ log_sum(double *score, int n)
 
 /* Bound the mass of a list by its centre and radius. */
 static void
-bound_list(Search *search, Unit *unit, const NwListData *data)
+bound_list(Search *search, Unit *unit, const NwListData *data,
+		   const float *center)
 {
 	double		lower;
 	double		upper;
 
-	nw_ball_bounds(search->query, search->center, data->radius, data->norm_min,
+	nw_ball_bounds(search->query, center, data->radius, data->norm_min,
 				   data->norm_max, &lower, &upper);
 	unit->lower = -HUGE_VAL;	/* nothing is known to be visible */
 	unit->upper = upper + log(data->bound);
@@ -79,8 +80,9 @@ take_list(Search *search, int number, uint32 list, const NwListData *data,
 	unit->error = data->error;
 	unit->norm_min = data->norm_min;
 	unit->state = UNIT_LIST;
-	nw_centers_read(part->index, &part->meta, list, search->center, centers);
-	bound_list(search, unit, data);
+	bound_list(search, unit, data,
+			   nw_centers_read(part->index, &part->meta, list, search->center,
+							   centers));
 	search->class[class].slots += data->bound;
 	search->slots += data->bound;
 }

@@ -225,18 +225,20 @@ nw_lists_read(Relation index, const NwMeta *meta, uint32 first,
 	return n;
 }
 
-void
-nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *center,
+const float *
+nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space,
 				Buffer *buffer)
 {
 	uint64		at = (uint64) list * meta->dim * sizeof(float);
-	Size		left = meta->dim * sizeof(float);
-	char	   *to = (char *) center;
+	Size		size = meta->dim * sizeof(float);
+	Size		left = size;
+	char	   *to = (char *) space;
 
 	while (left > 0)
 	{
 		BlockNumber block = meta->first_centers + at / NW_PAGE_ROOM;
 		Size		part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
+		const char *from;
 
 		/* centres do not change, so a page once looked at needs no lock */
 		if (!BufferIsValid(*buffer) || BufferGetBlockNumber(*buffer) != block)
@@ -247,20 +249,25 @@ nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *center,
 								   BUFFER_LOCK_SHARE);
 			LockBuffer(*buffer, BUFFER_LOCK_UNLOCK);
 		}
-		memcpy(to, PageGetContents(BufferGetPage(*buffer)) + at % NW_PAGE_ROOM,
-			   part);
+		from = PageGetContents(BufferGetPage(*buffer)) + at % NW_PAGE_ROOM;
+		if (part == size)
+			return (const float *) from;
+		memcpy(to, from, part);
 		to += part;
 		at += part;
 		left -= part;
 	}
+	return space;
 }
 
 void
 nw_center_read(Relation index, const NwMeta *meta, uint32 list, float *center)
 {
 	Buffer		buffer = InvalidBuffer;
+	const float *found = nw_centers_read(index, meta, list, center, &buffer);
 
-	nw_centers_read(index, meta, list, center, &buffer);
+	if (found != center)
+		memcpy(center, found, meta->dim * sizeof(float));
 	ReleaseBuffer(buffer);
 }
 

@@ -169,16 +169,18 @@ is_refinable(const Search *search, const Unit *unit)
 
 /*
  * Refine lists of contenders by their codes, heaviest first, so many slots of
- * them.  Returns false where there are none.
+ * them.  Returns false where there are none.  Whatever is passed over stays so:
+ * classes do not come back, and the lead only grows.
  */
 static bool
 refine_heaviest(Search *search, int64 slots)
 {
 	bool		any = false;
 
-	for (int i = 0; i < search->nunits && slots > 0; i++)
+	while (slots > 0 && !binaryheap_empty(search->heaviest_first))
 	{
-		Unit	   *unit = search->order[i];
+		Unit	   *unit = (Unit *)
+			DatumGetPointer(binaryheap_remove_first(search->heaviest_first));
 
 		if (is_refinable(search, unit))
 		{
@@ -190,31 +192,55 @@ refine_heaviest(Search *search, int64 slots)
 	return any;
 }
 
-/* Refine the heaviest list of each contender. */
+/* Refine the heaviest list of each contender of which nothing is coded yet. */
 static void
 refine_one_each(Search *search)
 {
-	bool	   *done = palloc0(search->nclasses);
+	Unit	  **heaviest = palloc_extended(search->nclasses * sizeof(Unit *),
+										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 	for (int i = 0; i < search->nunits; i++)
 	{
-		Unit	   *unit = search->order[i];
+		Unit	   *unit = &search->unit[i];
+		Unit	  **best = &heaviest[unit->class];
 
-		if (!done[unit->class] && is_refinable(search, unit))
-			nw_bounds_refine_by_code(search, unit);
-		done[unit->class] = true;
+		if (search->class[unit->class].coded_slots == 0 &&
+			is_refinable(search, unit) &&
+			(*best == NULL || unit->upper > (*best)->upper))
+			*best = unit;
 	}
-	pfree(done);
+	for (int i = 0; i < search->nclasses; i++)
+	{
+		if (heaviest[i])
+			nw_bounds_refine_by_code(search, heaviest[i]);
+	}
+	pfree(heaviest);
 }
 
-/* Order lists by what they weigh at the most, heaviest first. */
+/* Order lists by what they weighed at the most, heaviest first. */
 static int
-compare_units(const void *a, const void *b)
+compare_weights(Datum a, Datum b, void *arg)
 {
-	double		x = (*(Unit *const *) a)->upper;
-	double		y = (*(Unit *const *) b)->upper;
+	double		x = ((const Unit *) DatumGetPointer(a))->weight;
+	double		y = ((const Unit *) DatumGetPointer(b))->weight;
 
-	return (x < y) - (x > y);
+	(void) arg;
+	return (x > y) - (x < y);
+}
+
+/* Have the heaviest lists at hand; few of them may be wanted. */
+static void
+order_by_weight(Search *search)
+{
+	search->heaviest_first = binaryheap_allocate(Max(search->nunits, 1),
+												 compare_weights, NULL);
+	for (int i = 0; i < search->nunits; i++)
+	{
+		search->unit[i].weight = search->unit[i].upper;
+		binaryheap_add_unordered(search->heaviest_first,
+								 PointerGetDatum(&search->unit[i]));
+	}
+	binaryheap_build(search->heaviest_first);
 }
 
 /* Order lists by class, and by what reading them exactly would tell. */
@@ -235,8 +261,13 @@ order_by_gain(Search *search)
 {
 	double		top = -HUGE_VAL;
 
+	search->order = palloc_extended(Max(search->nunits, 1) * sizeof(Unit *),
+									MCXT_ALLOC_HUGE);
 	for (int i = 0; i < search->nunits; i++)
+	{
+		search->order[i] = &search->unit[i];
 		top = Max(top, search->unit[i].upper);
+	}
 	for (int i = 0; i < search->nunits; i++)
 	{
 		Unit	   *unit = &search->unit[i];
@@ -433,9 +464,7 @@ decide(Search *search)
 
 	if (search->common_slots > 0)
 		nw_bounds_take_common(search);
-	for (int i = 0; i < search->nunits; i++)
-		search->order[i] = &search->unit[i];
-	qsort(search->order, search->nunits, sizeof(Unit *), compare_units);
+	order_by_weight(search);
 	for (int round = 0;; round++)
 	{
 		leader = find_leader(search);
@@ -501,7 +530,6 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query,
 	for (int i = 0; i < search->nclasses; i++)
 		nw_mass_clear(&search->class[i].mass);
 	search->unit = palloc_extended(lists * sizeof(Unit), MCXT_ALLOC_HUGE);
-	search->order = palloc_extended(lists * sizeof(Unit *), MCXT_ALLOC_HUGE);
 	search->t = palloc(query->dim * sizeof(float));
 	search->center = palloc(query->dim * sizeof(float));
 	if (!admit_classes(search, filter))

@@ -10,6 +10,8 @@
 
 #include <math.h>
 
+#include "lib/binaryheap.h"
+
 #include "mass.h"
 #include "nwindex_search.h"
 
@@ -43,6 +45,7 @@ typedef struct Unit
 	UnitState	state;
 	double		lower;			/* logarithms of its mass */
 	double		upper;
+	double		weight;			/* the upper bound at first */
 	double		gain;			/* what an exact pass would tell, for its cost */
 } Unit;
 
@@ -74,7 +77,8 @@ typedef struct Search
 	SearchClass *class;			/* [nclasses] */
 	int			nunits;
 	Unit	   *unit;			/* [nunits] */
-	Unit	  **order;			/* [nunits] heaviest first, or by class */
+	Unit	  **order;			/* [nunits] by class, once that is needed */
+	binaryheap *heaviest_first; /* those not coded yet, and some that are */
 	int64		slots;			/* of all units */
 	int64		common_slots;
 	int			leading;		/* the class that leads, if any, */
