@@ -284,9 +284,11 @@ read_codes(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 	{
 		/* it is fetched while this one is worked on */
 		next = nw_index_pin(part, NwPageGetTail(page)->next, &part->codes,
-							0);
+							part->layout.scale, true);
 	}
+	nw_index_ahead(&part->codes);
 	nw_code_dots(query, slots.code, used, dot);
+	nw_index_ahead_end();
 	rest->codes.n = 0;
 	if (sum)
 		sum_page(part, class, query, &slots, dot, used, sum, rest);
@@ -305,7 +307,7 @@ static Buffer
 first_buffer(NwIndexPart *part, BlockNumber block)
 {
 	return BlockNumberIsValid(block) ?
-		nw_index_pin(part, block, &part->codes, 0) : InvalidBuffer;
+		nw_index_pin(part, block, &part->codes, 0, false) : InvalidBuffer;
 }
 
 void

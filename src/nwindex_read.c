@@ -18,7 +18,6 @@
 #include "nwindex_read.h"
 
 #define CACHE_LINE		64
-#define MEMORY_PAGE		4096
 
 /* Learn the classes of a part, and number them as the reader does. */
 static void
@@ -143,11 +142,12 @@ nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
  * never used or freed together.  To look there first spares a search of the
  * table of buffers, which takes longer than anything else about a page.
  *
- * Sums over rows fetch what lies behind them, so pages in ascending buffers
- * need not be fetched here.
+ * Sums over rows then fetch the next page while they are at one, which costs
+ * them nothing; to fetch a page as a whole holds up whatever comes next.
  */
 Buffer
-nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from)
+nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from,
+			 bool by_sums)
 {
 	int64		ahead = (int64) block - trail->block;
 	int64		guess = trail->buffer + trail->step * ahead;
@@ -166,20 +166,13 @@ nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from)
 		apart = (int64) buffer - trail->buffer;
 		trail->step = apart == ahead ? 1 : apart == -ahead ? -1 : 0;
 	}
-	if (trail->step != 1 && from == BLCKSZ)
+	if (by_sums && trail->step == 0)
 		from = 0;
 	trail->block = block;
 	trail->buffer = buffer;
 
-	/*
-	 * What a new connection has not looked at yet cannot be fetched ahead, so
-	 * it is looked at.
-	 */
-	page = (const char *) BufferGetPage(buffer);
-	for (int i = 0; i < BLCKSZ; i += MEMORY_PAGE)
-		(void) *(volatile const char *) (page + i);
-
 	/* the tail is looked at in any case */
+	page = (const char *) BufferGetPage(buffer);
 	__builtin_prefetch(page + BLCKSZ - CACHE_LINE);
 	for (int i = from; i < BLCKSZ - CACHE_LINE; i += CACHE_LINE)
 		__builtin_prefetch(page + i, 0, 2);
@@ -191,7 +184,7 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 				   const bool *wanted, NwPageRows *rows)
 {
 	Buffer		buffer = nw_index_pin(part, block, &part->codes,
-									  part->layout.class);
+									  part->layout.class, false);
 	Page		page = BufferGetPage(buffer);
 	const NwCodePage *codes = NwPageGetCodes(page);
 	NwSlots		slots;
@@ -254,7 +247,7 @@ pin_vectors(NwIndexReader *reader, NwIndexPart *part, NwPageRows *rows)
 	for (int i = first; i <= last; i++)
 	{
 		rows->pinned[i] = nw_index_pin(part, rows->vectors[i], &part->vectors,
-									   BLCKSZ);
+									   BLCKSZ, true);
 		reader->work.pages++;
 	}
 }
@@ -341,14 +334,17 @@ nw_index_read_vectors(NwIndexPages *pages, NwPageRows *rows, float *x)
 
 /* Measure rows that lie one after the other. */
 static void
-measure_run(const NwQuery *query, const float *x, int n, double *measure)
+measure_run(const NwIndexPart *part, const NwQuery *query, const float *x,
+			int n, double *measure)
 {
 	double		norm[NW_MAX_SLOTS];
 
+	nw_index_ahead(&part->vectors);
 	if (nw_kernel_needs_norms(query->kernel))
 		nw_inverse_norms(x, query->dim, n, norm);
 	nw_query_measure(query, x, nw_kernel_needs_norms(query->kernel) ? norm :
 					 NULL, n, measure);
+	nw_index_ahead_end();
 }
 
 void
@@ -362,7 +358,7 @@ nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows,
 	if (layout->type != NW_VECTOR)
 	{
 		nw_index_read_vectors(pages, rows, pages->x);
-		measure_run(query, pages->x, rows->n, measure);
+		measure_run(part, query, pages->x, rows->n, measure);
 		return;
 	}
 	for (int i = 0; i < rows->n;)
@@ -377,7 +373,7 @@ nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows,
 		if (most == 0)
 		{
 			copy_vector(part, rows, which, offset, &locked, (char *) pages->x);
-			measure_run(query, pages->x, 1, &measure[i]);
+			measure_run(part, query, pages->x, 1, &measure[i]);
 		}
 		else
 		{
@@ -385,7 +381,7 @@ nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows,
 			while (n < most && i + n < rows->n &&
 				   rows->slot[i + n] == rows->slot[i] + n)
 				n++;
-			measure_run(query, (const float *)
+			measure_run(part, query, (const float *)
 						(vector_page(part, rows, which, &locked) + offset), n,
 						&measure[i]);
 		}

@@ -14,6 +14,7 @@
 #include "kernel.h"
 #include "labels.h"
 #include "nwindex.h"
+#include "simd.h"
 #include "source.h"
 
 /* Slots of a code page of one dimension: as many as there can be. */
@@ -160,11 +161,28 @@ extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part,
 
 /*
  * Pin a page of the index, and have it fetched to the processor's cache, from
- * a byte on; BLCKSZ leaves that to the sums, where they will do it.  The trail
- * helps to find pages that follow each other.
+ * a byte on.  What lies before it is not needed, or left to sums over the page
+ * before, which nw_index_ahead() tells of it.  The trail helps to find pages
+ * that follow each other.
  */
 extern Buffer nw_index_pin(NwIndexPart *part, BlockNumber block,
-						   NwTrail *trail, int from);
+						   NwTrail *trail, int from, bool by_sums);
+
+/*
+ * Have sums over a page fetch the same part of the page that comes next, up to
+ * nw_index_ahead_end().
+ */
+static inline void
+nw_index_ahead(const NwTrail *trail)
+{
+	nw_simd_ahead = trail->step < 0 ? -BLCKSZ : BLCKSZ;
+}
+
+static inline void
+nw_index_ahead_end(void)
+{
+	nw_simd_ahead = NW_PREFETCH_BYTES;
+}
 
 /* The pages of one list, one after the other; zeroed before the first use. */
 typedef struct NwIndexPages

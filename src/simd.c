@@ -15,6 +15,7 @@
 #include "simd_impl.h"
 
 const NwSimd *nw_simd = &nw_simd_scalar;
+int			nw_simd_ahead = NW_PREFETCH_BYTES;
 
 /* Add up one row. */
 static inline __attribute__((always_inline)) double

@@ -223,6 +223,14 @@ typedef struct NwSimd
 /* The implementation in use; scalar until nw_simd_init() has been called. */
 extern const NwSimd *nw_simd;
 
+/*
+ * How many bytes ahead of the row at hand sums and codes fetch rows: the
+ * hardware's own prefetch stops at each page.  Whoever knows better what is
+ * worked on next sets nw_simd_ahead for a call; it may be negative.
+ */
+#define NW_PREFETCH_BYTES	8192
+extern int	nw_simd_ahead;
+
 extern void nw_simd_init(void);
 
 /* The named implementation, or NULL where this machine cannot run it. */

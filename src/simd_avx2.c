@@ -87,7 +87,7 @@ load_query(SumKind kind, const double *q, int j)
 static INLINE void
 prefetch(const float *x)
 {
-	_mm_prefetch((const char *) ((uintptr_t) x + NW_PREFETCH_BYTES),
+	_mm_prefetch((const char *) ((uintptr_t) x + nw_simd_ahead),
 				 _MM_HINT_T0);
 }
 

@@ -64,7 +64,7 @@ tail_masks(int rest, __mmask8 *mask0, __mmask8 *mask1)
 static INLINE void
 prefetch(const float *x)
 {
-	_mm_prefetch((const char *) ((uintptr_t) x + NW_PREFETCH_BYTES),
+	_mm_prefetch((const char *) ((uintptr_t) x + nw_simd_ahead),
 				 _MM_HINT_T0);
 }
 

@@ -128,7 +128,7 @@ nw_scalar_code_cosines(const float *norm, int n, float least, double share,
 
 /* Fetch what the loop comes to next; past the end this does no harm. */
 #define AHEAD(p) \
-	_mm_prefetch((const char *) ((uintptr_t) (p) + NW_PREFETCH_BYTES), \
+	_mm_prefetch((const char *) ((uintptr_t) (p) + nw_simd_ahead), \
 				 _MM_HINT_T0)
 
 AVX2 void

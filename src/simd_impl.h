@@ -29,12 +29,6 @@ typedef enum SumKind
 #define NW_TILE_QUERIES		32
 
 /*
- * How many bytes ahead of the sums rows are fetched.  The hardware's own
- * prefetch stops at each page.
- */
-#define NW_PREFETCH_BYTES	8192
-
-/*
  * The constants of exp_split.
  *
  * exp(score) = 2^(n + f), n = rint(score * log2(e)).  The product is taken
