@@ -18,7 +18,7 @@
  * squared norms of the blocks are added up: never less than the whole.
  *
  * From below: the longest row v of the last power is close to the direction in
- * which G is largest, and |G v| / |v| is never more than the norm.
+ * which G is largest, G v is closer, and |G v| / |v| is never more than the norm.
  */
 #include "gram.h"
 
@@ -35,6 +35,7 @@
 #define SLICE			32
 
 #define STEPS			3
+#define TURNS			20
 #define ROUNDING		1e-7
 #define WIDE			1e-6
 
@@ -104,21 +105,16 @@ frobenius(const double *matrix, int n)
 	return sqrt(sum);
 }
 
-/* |matrix v| */
-static double
-times(const double *matrix, int side, const double *v)
+/* result [side] = matrix v */
+static void
+times(const double *matrix, int side, const double *v, double *result)
 {
-	double		sum = 0;
-
 	for (int i = 0; i < side; i++)
 	{
-		double		dot = 0;
-
+		result[i] = 0;
 		for (int j = 0; j < side; j++)
-			dot += matrix[(size_t) i * side + j] * v[j];
-		sum += dot * dot;
+			result[i] += matrix[(size_t) i * side + j] * v[j];
 	}
-	return sqrt(sum);
 }
 
 /* The longest row of a matrix. */
@@ -141,6 +137,30 @@ longest_row(const double *matrix, int side)
 	return best;
 }
 
+/* Bound the norm of the product from below, beginning with a direction. */
+static double
+norm_from_below(NwGram *gram, const double *direction)
+{
+	double		v[NW_GRAM_SIDE];
+	double		image[NW_GRAM_SIDE];
+	double		norm = 0;
+
+	memcpy(v, direction, sizeof(double) * gram->side);
+	for (int i = 0; i < TURNS; i++)
+	{
+		double		length = frobenius(v, gram->side);
+
+		for (int j = 0; j < gram->side; j++)
+			v[j] /= length;
+		times(gram->product, gram->side, v, image);
+		norm = frobenius(image, gram->side);
+		if (norm == 0)
+			break;
+		memcpy(v, image, sizeof(double) * gram->side);
+	}
+	return norm * (1 - WIDE);
+}
+
 /* Bound the norm of the product. */
 static void
 product_norm(NwGram *gram, double *most, double *least)
@@ -150,7 +170,6 @@ product_norm(NwGram *gram, double *most, double *least)
 	int			exponent[STEPS];
 	double	   *power = gram->power;
 	double		whole = frobenius(gram->product, n);
-	const double *v;
 	double		bound;
 
 	*most = *least = 0;
@@ -180,13 +199,11 @@ product_norm(NwGram *gram, double *most, double *least)
 							   power + (size_t) k * side);
 		}
 	}
-	v = longest_row(power, side);
-	*least = times(gram->product, side, v) / frobenius(v, side) * (1 - WIDE);
-
 	bound = frobenius(power, n);
 	for (int i = STEPS - 1; i >= 0; i--)
 		bound = ldexp(sqrt(bound * (1 + WIDE) + ROUNDING), exponent[i]);
 	*most = bound * (1 + WIDE) + whole * ROUNDING * ROUNDING;
+	*least = norm_from_below(gram, longest_row(power, side));
 }
 
 /* Multiply the rows gathered. */

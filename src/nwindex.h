@@ -66,7 +66,7 @@
 #include "textout.h"
 
 #define NW_INDEX_MAGIC		0x4e573031
-#define NW_INDEX_VERSION	1
+#define NW_INDEX_VERSION	2
 
 /* Attributes of an index. */
 #define NW_INDEX_EMBEDDING	0

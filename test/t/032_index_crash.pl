@@ -11,7 +11,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 use NwIndex;
 
-my $rounds = $ENV{NW_CRASH_ROUNDS} // 25;
+my $rounds = $ENV{NW_CRASH_ROUNDS} // 50;
 my $seed = $ENV{NW_CRASH_SEED} // time;
 note("seed $seed");
 srand($seed);

@@ -131,17 +131,20 @@ sub plan_damage
 	}
 	foreach my $list (0, 1)
 	{
-		my $entry = block($LISTS) + HEADER + 32 * $list;
+		my $entry = block($LISTS) + HEADER + 40 * $list;
 		damage("lists: class of list $list", $entry, flip(0x01)) if $list > 0;
 		damage('lists: radius too small', $entry + 7, set(0));
 		damage('lists: radius negative', $entry + 7, flip(0x80));
-		damage('lists: least norm too large', $entry + 11, set(0x7e));
-		damage('lists: largest norm too small', $entry + 15, set(0));
-		damage('lists: bound too small', $entry + 16, set(0));
-		damage('lists: bound too large', $entry + 19, set(0x10));
-		damage('lists: first page', $entry + 20, flip(0x01));
-		damage('lists: page for insertions', $entry + 24, flip(0x01));
-		damage('lists: number of that page', $entry + 28, flip(0x01));
+		damage('lists: spread too small', $entry + 11, set(0)) if $list > 0;
+		damage('lists: spread negative', $entry + 11, flip(0x80)) if $list > 0;
+		damage('lists: error too small', $entry + 15, set(0)) if $list > 0;
+		damage('lists: least norm too large', $entry + 19, set(0x7e));
+		damage('lists: largest norm too small', $entry + 23, set(0));
+		damage('lists: bound too small', $entry + 24, set(0));
+		damage('lists: bound too large', $entry + 27, set(0x10));
+		damage('lists: first page', $entry + 28, flip(0x01));
+		damage('lists: page for insertions', $entry + 32, flip(0x01));
+		damage('lists: number of that page', $entry + 36, flip(0x01));
 	}
 	foreach my $list (0, 1)
 	{

@@ -115,7 +115,7 @@ check_matrix(int n, int dim, double size, int kind)
 
 		/* the 16th root of the side, and as many blocks as there are */
 		CHECK(most - slack <= norm * 1.25L * sqrtl(blocks) + slack * 1e-5L &&
-			  (least + slack) * sqrtl(blocks) >= norm * 0.7L &&
+			  (least + slack) * sqrtl(blocks) >= norm * 0.97L &&
 			  (blocks > 1 || least <= norm * (1 + 0.02L)),
 			  "%s %d x %d size %g kind %d: %g .. %g, far from %Lg",
 			  nw_simd->name, rows, dim, size, kind, least, most, norm);
