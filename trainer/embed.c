@@ -483,8 +483,8 @@ embed_all(Run *run)
 		slots[i] = &batch[i];
 		out_slots[i] = &embedded[i];
 	}
-	run->images = nw_pipe_start(fill_batch, run, 0, n_batches, slots, BATCHES_AHEAD);
-	embeddings = nw_pipe_start(embed_batch, run, 0, n_batches, out_slots, BATCHES_AHEAD);
+	run->images = nw_pipe_start(fill_batch, run, 0, n_batches, slots, BATCHES_AHEAD, 1);
+	embeddings = nw_pipe_start(embed_batch, run, 0, n_batches, out_slots, BATCHES_AHEAD, 1);
 	progress = nw_progress_start("image", 0, run->source->n, run->o.quiet);
 	for (int64_t k = 0; k < n_batches; k++)
 	{

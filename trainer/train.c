@@ -224,7 +224,7 @@ run_steps(Run *run, NwStepper *stepper, int64_t first)
 		batch[i].images = nw_alloc((size_t) nw_batch_images(&run->batch) * size * sizeof(float));
 		slots[i] = &batch[i];
 	}
-	pipe = nw_pipe_start(fill_batch, run, first, o->steps, slots, BATCHES_AHEAD);
+	pipe = nw_pipe_start(fill_batch, run, first, o->steps, slots, BATCHES_AHEAD, 1);
 	progress = nw_progress_start("step", first, o->steps, o->quiet);
 	for (step = first; step < o->steps && !interrupted; step++)
 	{

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../trainer/graph.h"
 #include "../../trainer/images.h"
@@ -229,17 +230,19 @@ static char *
 fill(void *arg, int64_t seq, void *slot)
 {
 	(void) arg;
+	if (seq % 5 == 0)			/* so that others overtake */
+		usleep(200);
 	*(int64_t *) slot = seq;
 	return seq == 1000 ? nw_strdup("end") : NULL;
 }
 
-/* Check that batches come in order and slots are not reused too early. */
+/* Check that batches come in order and slots are not reused too early, by so many threads. */
 static void
-test_pipe(void)
+test_pipe(int threads)
 {
 	int64_t		memory[3];
 	void	   *slots[3] = {&memory[0], &memory[1], &memory[2]};
-	NwPipe	   *p = nw_pipe_start(fill, NULL, 5, 1000, slots, 3);
+	NwPipe	   *p = nw_pipe_start(fill, NULL, 5, 1000, slots, 3, threads);
 	bool		order = true;
 
 	for (int64_t i = 5; i < 1000; i++)
@@ -251,7 +254,7 @@ test_pipe(void)
 	}
 	nw_pipe_stop(p);
 	check(order, "pipe: batches come in order");
-	p = nw_pipe_start(fill, NULL, 0, 1000, slots, 3);
+	p = nw_pipe_start(fill, NULL, 0, 1000, slots, 3, threads);
 	nw_pipe_take(p);
 	nw_pipe_stop(p);
 	check(true, "pipe: it can be stopped half-way");
@@ -296,7 +299,9 @@ main(void)
 	test_tensor();
 	test_constants();
 	test_states();
-	test_pipe();
+	test_pipe(1);
+	test_pipe(2);
+	test_pipe(5);
 	test_rng();
 	return failed > 0;
 }
