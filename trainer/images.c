@@ -295,11 +295,15 @@ nw_image_tensor(const uint8_t *pixels, const NwPreprocess *pre, int dy, int dx, 
 			bool		inside = y + dy >= 0 && y + dy < pre->height;
 			const uint8_t *row = pixels + (size_t) (inside ? y + dy : 0) * (size_t) pre->width * (size_t) ch + c;
 
-			/* most are taken as they are */
+			/* most are taken as they are; grey ones lie side by side, which makes vectors of the loop */
 			if (inside && dx == 0 && !mirror)
 			{
-				for (int x = 0; x < pre->width; x++)
-					out[x] = (float) row[x * ch] * scale + shift;
+				if (ch == 1)
+					for (int x = 0; x < pre->width; x++)
+						out[x] = (float) row[x] * scale + shift;
+				else
+					for (int x = 0; x < pre->width; x++)
+						out[x] = (float) row[x * ch] * scale + shift;
 				out += pre->width;
 				continue;
 			}
