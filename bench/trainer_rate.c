@@ -1,34 +1,57 @@
 /*
  * trainer_rate.c: how many images a second a model embeds, with nothing else to do.
  *
- *   bench-rate MODEL IMAGES BATCH
+ *   bench-rate MODEL IMAGES BATCH RUNS
+ *
+ * RUNS is 1 for one run of the model after another, each on all threads, or more
+ * for so many at a time, as "nwhead embed" has them.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../trainer/extractor.h"
 
+#define MAX_RUNS 64
+
+static NwExtractor *model;
+static int	batches;			/* of each thread */
+
+/* Run the model on images that are in memory. */
+static void *
+work(void *arg)
+{
+	float	   *x = nw_alloc0((size_t) (model->batch * model->pre.channels * model->pre.height * model->pre.width) *
+							  sizeof(float));
+
+	(void) arg;
+	for (int i = 0; i < batches; i++)
+		free(nw_extractor_run(model, x, model->batch));
+	free(x);
+	return NULL;
+}
+
 int
 main(int argc, char **argv)
 {
 	NwExtractorOptions o = {0};
-	NwRuntime  *rt;
-	NwExtractor *e;
-	float	   *x;
+	pthread_t	thread[MAX_RUNS];
 	double		start;
-	int			n;
 
-	if (argc != 4)
+	if (argc != 5 || atoi(argv[4]) < 1 || atoi(argv[4]) > MAX_RUNS)
 		return 2;
 	o.path = argv[1];
 	o.batch = atoi(argv[3]);
-	n = atoi(argv[2]) / o.batch;
-	rt = nw_runtime_open(0, NULL);
-	e = nw_extractor_open(rt, NW_DEVICE_CPU, &o);
-	x = nw_alloc0((size_t) (o.batch * e->pre.channels * e->pre.height * e->pre.width) * sizeof(float));
+	o.runs = atoi(argv[4]);
+	batches = atoi(argv[2]) / o.batch / o.runs;
+	model = nw_extractor_open(nw_runtime_open(0, NULL), NW_DEVICE_CPU, &o);
 	start = nw_now();
-	for (int i = 0; i < n; i++)
-		free(nw_extractor_run(e, x, o.batch));
-	printf("bare %.1f\n", (double) (n * o.batch) / (nw_now() - start));
+	for (int i = 1; i < o.runs; i++)
+		if (pthread_create(&thread[i], NULL, work, NULL) != 0)
+			return 1;
+	work(NULL);
+	for (int i = 1; i < o.runs; i++)
+		pthread_join(thread[i], NULL);
+	printf("bare %.1f\n", (double) (batches * o.batch * o.runs) / (nw_now() - start));
 	return 0;
 }

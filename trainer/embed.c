@@ -1,8 +1,10 @@
 /*
  * embed.c: the subcommand "embed": images through a model into a table.
  *
- * One thread decodes ahead, this one runs the model and writes; everything the
- * database sees happens in one transaction.
+ * On the CPU several threads each take a batch from pixels to embeddings, so that none
+ * waits for another within a run of the model; a GPU runs one batch after another while
+ * several threads decode ahead.  This one writes; everything the database sees happens
+ * in one transaction.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +20,9 @@
 #include "progress.h"
 
 #define WHO "embed"
-#define BATCHES_AHEAD 3
+#define MAX_AT_A_TIME 4			/* batches in the model at a time: each has its own activations */
+#define MAX_AHEAD 16			/* batches on their way, as far as memory allows */
+#define AHEAD_BYTES (64 << 20)
 #define MAX_VECTOR_DIM 16000	/* pgvector's limit for a vector column */
 
 typedef struct EmbedOptions
@@ -50,22 +54,18 @@ typedef struct Run
 	char	   *relation;
 	bool		created;
 	const char *id_type;
-	NwPipe	   *images;			/* what the model is to run on */
+	NwDevice	device;
+	int			at_a_time;		/* batches in work */
+	NwPipe	   *images;			/* what a GPU is to run on */
 } Run;
 
-/* a batch of tensors on its way to the model */
+/* a batch on its way through the model to the database */
 typedef struct Batch
 {
 	int			n;
 	float	   *images;
-} Batch;
-
-/* and what the model made of it, on its way to the database */
-typedef struct Embedded
-{
-	int			n;
 	float	   *z;
-} Embedded;
+} Batch;
 
 enum
 {
@@ -433,7 +433,7 @@ check_finite(const Run *run, const float *z, int n)
 			nw_fatal("\"%s\" gave an embedding that is not a number", run->o.model.path);
 }
 
-/* Begin the transaction once the first embeddings tell their dimension. */
+/* Begin the transaction. */
 static void
 begin(Run *run, NwCopy *copy)
 {
@@ -443,22 +443,36 @@ begin(Run *run, NwCopy *copy)
 	nw_copy_begin(copy, run->conn, run->relation);
 }
 
-/* Run the model on the next images, while earlier embeddings are being written. */
+/* Take a batch to its embeddings, while earlier ones are being written. */
 static char *
 embed_batch(void *arg, int64_t seq, void *slot)
 {
 	Run		   *run = arg;
-	Embedded   *e = slot;
-	Batch	   *b = nw_pipe_take(run->images);
+	Batch	   *out = slot;
+	Batch	   *in = run->images ? nw_pipe_take(run->images) : out;
+	char	   *why = run->images ? NULL : fill_batch(run, seq, in);
 
-	(void) seq;
-	e->n = b->n;
-	e->z = nw_extractor_run(run->model, b->images, b->n);
-	nw_pipe_return(run->images);
+	if (why != NULL)
+		return why;
+	out->n = in->n;
+	out->z = nw_extractor_run(run->model, in->images, in->n);
+	if (run->images)
+		nw_pipe_return(run->images);
 	if (run->o.normalize)
-		normalize_rows(e->z, e->n, run->model->dim);
-	check_finite(run, e->z, e->n);
+		normalize_rows(out->z, out->n, run->model->dim);
+	check_finite(run, out->z, out->n);
 	return NULL;
+}
+
+/* Say how many batches may be on their way. */
+static int
+batches_ahead(const Run *run, size_t batch_bytes)
+{
+	size_t		n = AHEAD_BYTES / batch_bytes;
+
+	if (n < (size_t) run->at_a_time + 2)
+		n = (size_t) run->at_a_time + 2;
+	return n < MAX_AHEAD ? (int) n : MAX_AHEAD;
 }
 
 /* Push all images through the model into the table. */
@@ -466,48 +480,52 @@ static void
 embed_all(Run *run)
 {
 	NwExtractor *m = run->model;
-	size_t		size = (size_t) m->pre.channels * (size_t) m->pre.height * (size_t) m->pre.width;
+	bool		on_cpu = run->device == NW_DEVICE_CPU;
+	size_t		bytes = (size_t) m->batch * (size_t) m->pre.channels * (size_t) m->pre.height * (size_t) m->pre.width *
+		sizeof(float);
+	int			ahead = batches_ahead(run, bytes);
 	int64_t		n_batches = (run->source->n + m->batch - 1) / m->batch;
-	Batch		batch[BATCHES_AHEAD];
-	Embedded	embedded[BATCHES_AHEAD];
-	void	   *slots[BATCHES_AHEAD];
-	void	   *out_slots[BATCHES_AHEAD];
+	Batch		batch[MAX_AHEAD];
+	Batch		embedded[MAX_AHEAD] = {{0}};
+	void	   *slots[MAX_AHEAD];
+	void	   *out_slots[MAX_AHEAD];
 	NwPipe	   *embeddings;
 	NwProgress	progress;
 	NwCopy		copy;
 	int64_t		done = 0;
 
-	for (int i = 0; i < BATCHES_AHEAD; i++)
+	for (int i = 0; i < ahead; i++)
 	{
-		batch[i].images = nw_alloc0((size_t) m->batch * size * sizeof(float));
+		batch[i].images = nw_alloc0(bytes);
 		slots[i] = &batch[i];
-		out_slots[i] = &embedded[i];
+		out_slots[i] = on_cpu ? &batch[i] : &embedded[i];
 	}
-	run->images = nw_pipe_start(fill_batch, run, 0, n_batches, slots, BATCHES_AHEAD, 1);
-	embeddings = nw_pipe_start(embed_batch, run, 0, n_batches, out_slots, BATCHES_AHEAD, 1);
 	progress = nw_progress_start("image", 0, run->source->n, run->o.quiet);
+	if (!on_cpu)
+		run->images = nw_pipe_start(fill_batch, run, 0, n_batches, slots, ahead, run->at_a_time);
+	embeddings = nw_pipe_start(embed_batch, run, 0, n_batches, out_slots, ahead, on_cpu ? run->at_a_time : 1);
+	begin(run, &copy);
 	for (int64_t k = 0; k < n_batches; k++)
 	{
-		Embedded   *e = nw_pipe_take(embeddings);
+		Batch	   *b = nw_pipe_take(embeddings);
 
-		if (k == 0)
-			begin(run, &copy);
-		write_rows(run, &copy, done, e->n, e->z);
-		free(e->z);
-		done += e->n;
+		write_rows(run, &copy, done, b->n, b->z);
+		free(b->z);
+		done += b->n;
 		nw_pipe_return(embeddings);
 		nw_progress_show(&progress, done, "");
 	}
 	nw_copy_end(&copy);
 	nw_pipe_stop(embeddings);
-	nw_pipe_stop(run->images);
+	if (!on_cpu)
+		nw_pipe_stop(run->images);
 	finish_table(run, run->relation, run->created);
 	write_head(run);
 	if (run->o.set)
 		register_set(run, run->o.set, run->relation, run->source->n_classes > 0);
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "COMMIT"));
 	nw_progress_end(&progress, done, "");
-	for (int i = 0; i < BATCHES_AHEAD; i++)
+	for (int i = 0; i < ahead; i++)
 		free(batch[i].images);
 }
 
@@ -522,7 +540,10 @@ nw_embed_main(int argc, char **argv)
 	run.source = nw_source_open(&run.o.source, false);
 	run.id_type = run.source->path ? "text" : run.source->id_type ? run.source->id_type : "bigint";
 	rt = nw_runtime_open(run.o.threads, run.o.profile);
-	run.model = nw_extractor_open(rt, nw_device_choose(rt, run.o.device), &run.o.model);
+	run.device = nw_device_choose(rt, run.o.device);
+	run.at_a_time = nw_runtime_threads(rt) < MAX_AT_A_TIME ? nw_runtime_threads(rt) : MAX_AT_A_TIME;
+	run.o.model.runs = run.device == NW_DEVICE_CPU ? run.at_a_time : 1;
+	run.model = nw_extractor_open(rt, run.device, &run.o.model);
 	run.cache = nw_cache_new(run.source, &run.model->pre, 0);
 	run.conn = nw_pg_connect(run.o.source.dsn);
 	if (run.o.set)

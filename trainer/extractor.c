@@ -197,6 +197,54 @@ settle_preprocess(NwExtractor *e, const NwExtractorOptions *o)
 			nw_fatal("--std wants numbers above 0");
 }
 
+/* Run the model on n images; a fixed batch is filled up by the caller's buffer. */
+static NwValue *
+run_model(const NwExtractor *e, float *images, int n, NwShape *shape)
+{
+	int			run = e->fixed ? e->batch : n;
+	NwValue    *in = nw_value_over(NW_SHAPE(run, e->pre.channels, e->pre.height, e->pre.width), images);
+	NwBinding  *b = nw_binding_new(e->session);
+	NwValue   **out;
+	NwValue    *result;
+
+	nw_bind_input(b, e->input, in);
+	nw_bind_output_fresh(b, e->output, true);
+	nw_binding_run(b);
+	nw_binding_outputs(b, &out);
+	result = out[0];
+	free(out);
+	nw_binding_free(b);
+	nw_value_free(in);
+	*shape = nw_value_shape(result);
+	if (shape->rank != 2 && shape->rank != 4)
+		nw_fatal("output \"%s\" of shape %s is neither features [N,F] nor images [N,C,H,W]: name another with --output",
+				 e->output, nw_shape_text(shape));
+	if (shape->dim[0] != run)
+		nw_fatal("output \"%s\" has %lld rows for %d images", e->output, (long long) shape->dim[0], run);
+	return result;
+}
+
+/* Learn the embeddings' dimension: the model says it, or shows it on blank images. */
+static void
+learn_dim(NwExtractor *e)
+{
+	const NwPort *out;
+	int			n = nw_session_ports(e->session, true, &out);
+	float	   *blank;
+	NwShape		shape;
+
+	for (int i = 0; i < n; i++)
+		if (strcmp(out[i].name, e->output) == 0 && (out[i].shape.rank == 2 || out[i].shape.rank == 4))
+			e->dim = (int) out[i].shape.dim[1];
+	if (e->dim > 0)
+		return;
+	blank = nw_alloc0((size_t) e->batch * (size_t) e->pre.channels * (size_t) e->pre.height * (size_t) e->pre.width *
+					  sizeof(float));
+	nw_value_free(run_model(e, blank, e->batch, &shape));
+	e->dim = (int) shape.dim[1];
+	free(blank);
+}
+
 /* Load a model. */
 NwExtractor *
 nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o)
@@ -214,7 +262,7 @@ nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o)
 	onnx__model_proto__free_unpacked(m, NULL);
 	if (o->output)
 		expose_output(o->path, o->output, &bytes);
-	e->session = nw_session_open(rt, device, bytes.data, bytes.len, what);
+	e->session = nw_session_open(rt, device, o->runs ? o->runs : 1, bytes.data, bytes.len, what);
 	nw_buf_free(&bytes);
 	free(what);
 	e->pre.channels = meta_int(&e->meta, "nwhead.channels") ? meta_int(&e->meta, "nwhead.channels") : 3;
@@ -222,7 +270,7 @@ nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o)
 	e->pre.width = meta_int(&e->meta, "nwhead.width");
 	choose_ports(e, o);
 	settle_preprocess(e, o);
-	e->binding = nw_binding_new(e->session);
+	learn_dim(e);
 	return e;
 }
 
@@ -240,45 +288,28 @@ pool(float *out, const float *in, int64_t rows, int64_t places)
 	}
 }
 
-/* Compute the embeddings of n images; a fixed batch is filled up by the caller's buffer. */
+/* Compute the embeddings of n images. */
 float *
-nw_extractor_run(NwExtractor *e, float *images, int n)
+nw_extractor_run(const NwExtractor *e, float *images, int n)
 {
-	int			run = e->fixed ? e->batch : n;
-	NwValue    *in = nw_value_over(NW_SHAPE(run, e->pre.channels, e->pre.height, e->pre.width), images);
-	NwValue   **out;
 	NwShape		shape;
-	int64_t		places = 1;
-	float	   *result;
+	NwValue    *out = run_model(e, images, n, &shape);
+	int64_t		places = shape.rank == 4 ? shape.dim[2] * shape.dim[3] : 1;
+	float	   *result = nw_alloc((size_t) n * (size_t) e->dim * sizeof(float));
 
-	nw_bind_input(e->binding, e->input, in);
-	nw_bind_output_fresh(e->binding, e->output, true);
-	nw_binding_run(e->binding);
-	nw_binding_outputs(e->binding, &out);
-	shape = nw_value_shape(out[0]);
-	for (int i = 2; i < shape.rank; i++)
-		places *= shape.dim[i];
-	if (shape.rank != 2 && shape.rank != 4)
-		nw_fatal("output \"%s\" of shape %s is neither features [N,F] nor images [N,C,H,W]: name another with --output",
-				 e->output, nw_shape_text(&shape));
-	if (shape.dim[0] != run)
-		nw_fatal("output \"%s\" has %lld rows for %d images", e->output, (long long) shape.dim[0], run);
-	e->dim = (int) shape.dim[1];
-	result = nw_alloc((size_t) n * (size_t) e->dim * sizeof(float));
+	if (shape.dim[1] != e->dim)
+		nw_fatal("output \"%s\" has %lld columns where it had %d", e->output, (long long) shape.dim[1], e->dim);
 	if (places == 1)
-		memcpy(result, nw_value_floats(out[0]), (size_t) n * (size_t) e->dim * sizeof(float));
+		memcpy(result, nw_value_floats(out), (size_t) n * (size_t) e->dim * sizeof(float));
 	else
-		pool(result, nw_value_floats(out[0]), (int64_t) n * e->dim, places);
-	nw_value_free(out[0]);
-	free(out);
-	nw_value_free(in);
+		pool(result, nw_value_floats(out), (int64_t) n * e->dim, places);
+	nw_value_free(out);
 	return result;
 }
 
 void
 nw_extractor_close(NwExtractor *e)
 {
-	nw_binding_free(e->binding);
 	nw_session_close(e->session);
 	for (int i = 0; i < e->classes; i++)
 		free(e->class_name[i]);

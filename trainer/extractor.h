@@ -21,26 +21,28 @@ typedef struct NwExtractorOptions
 	int			n_mean;
 	int			n_std;
 	int			batch;
+	int			runs;			/* at a time, by as many threads; 0: one */
 } NwExtractorOptions;
 
 typedef struct NwExtractor
 {
 	NwSession  *session;
-	NwBinding  *binding;
 	NwMetas		meta;
 	NwPreprocess pre;
 	char	   *input;
 	char	   *output;
 	int			batch;			/* images of a run */
 	bool		fixed;			/* the model takes no other number */
-	int			dim;			/* known after the first run */
+	int			dim;
 	int			classes;		/* of an FC head; 0 where there is none */
 	float	   *head;			/* [classes, dim]: (W_c, b_c) */
 	char	  **class_name;
 } NwExtractor;
 
 NwExtractor *nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o);
-float	   *nw_extractor_run(NwExtractor *e, float *images, int n);	/* [n, dim], the caller's to free */
+
+/* embeddings [n, dim] of images, the caller's to free; any thread may ask */
+float	   *nw_extractor_run(const NwExtractor *e, float *images, int n);
 void		nw_extractor_close(NwExtractor *e);
 
 #endif

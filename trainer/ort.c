@@ -95,6 +95,13 @@ nw_runtime_close(NwRuntime *rt)
 	free(rt);
 }
 
+/* Return how many threads the runtime computes with. */
+int
+nw_runtime_threads(const NwRuntime *rt)
+{
+	return rt->threads;
+}
+
 /* Return the runtime's version. */
 const char *
 nw_runtime_version(void)
@@ -125,12 +132,12 @@ nw_device_name(NwDevice device)
 
 /* Make a session's options; an error is the caller's to tell. */
 static OrtStatus *
-session_options(NwRuntime *rt, NwDevice device, OrtSessionOptions **out)
+session_options(NwRuntime *rt, NwDevice device, int runs, OrtSessionOptions **out)
 {
 	OrtStatus  *status = ort->CreateSessionOptions(out);
 
 	if (status == NULL)
-		status = ort->SetIntraOpNumThreads(*out, rt->threads);
+		status = ort->SetIntraOpNumThreads(*out, rt->threads - runs + 1);
 	if (status == NULL)
 		status = ort->SetSessionExecutionMode(*out, ORT_SEQUENTIAL);
 	if (status == NULL)			/* idle threads sleep: the decoder and the server need the cores */
@@ -229,11 +236,11 @@ reason(OrtStatus *status)
 
 /* Open a session, or return why not (to be freed). */
 static char *
-try_session(NwRuntime *rt, NwDevice device, const void *model, size_t len, NwSession **out)
+try_session(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len, NwSession **out)
 {
 	NwSession  *s = nw_alloc0(sizeof(NwSession));
 	OrtSessionOptions *options = NULL;
-	OrtStatus  *status = session_options(rt, device, &options);
+	OrtStatus  *status = session_options(rt, device, runs, &options);
 
 	if (status == NULL && rt->profile != NULL)
 		status = ort->EnableProfiling(options, rt->profile);
@@ -260,12 +267,15 @@ try_session(NwRuntime *rt, NwDevice device, const void *model, size_t len, NwSes
 	return NULL;
 }
 
-/* Open a session over a model's bytes; `what` names the model in messages. */
+/*
+ * Open a session over a model's bytes; `what` names the model in messages.  So many
+ * runs at a time, each on a thread of its caller, share the runtime's threads.
+ */
 NwSession *
-nw_session_open(NwRuntime *rt, NwDevice device, const void *model, size_t len, const char *what)
+nw_session_open(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len, const char *what)
 {
 	NwSession  *s;
-	char	   *why = try_session(rt, device, model, len, &s);
+	char	   *why = try_session(rt, device, runs, model, len, &s);
 
 	if (why != NULL)
 		nw_fatal("could not load %s on device \"%s\": %s", what, nw_device_name(device), why);
@@ -479,7 +489,7 @@ probe_device(NwRuntime *rt, NwDevice device, double *seconds)
 		return nw_printf("this ONNX Runtime (%s) was built without it", nw_runtime_version());
 	probe_model(&model);
 	rt->profile = NULL;
-	why = try_session(rt, device, model.data, model.len, &s);
+	why = try_session(rt, device, 1, model.data, model.len, &s);
 	rt->profile = profile;
 	nw_buf_free(&model);
 	if (why != NULL)
@@ -579,7 +589,7 @@ nw_fold_constants(NwRuntime *rt, const void *model, size_t len, const char *what
 	if (fd < 0)
 		nw_fatal("could not create a file in \"%s\"", folder);
 	close(fd);
-	check(session_options(rt, NW_DEVICE_CPU, &options), what);
+	check(session_options(rt, NW_DEVICE_CPU, 1, &options), what);
 	check(ort->SetSessionGraphOptimizationLevel(options, ORT_ENABLE_BASIC), what);
 	check(ort->SetOptimizedModelFilePath(options, path), what);
 	check(ort->AddSessionConfigEntry(options, "optimization.disable_specified_optimizers",

@@ -29,13 +29,14 @@ typedef struct NwPort
 
 NwRuntime  *nw_runtime_open(int threads, const char *profile);
 void		nw_runtime_close(NwRuntime *rt);
+int			nw_runtime_threads(const NwRuntime *rt);
 const char *nw_runtime_version(void);
 
 bool		nw_device_parse(const char *text, NwDevice *device);
 const char *nw_device_name(NwDevice device);
 NwDevice	nw_device_choose(NwRuntime *rt, NwDevice wanted);
 
-NwSession  *nw_session_open(NwRuntime *rt, NwDevice device, const void *model, size_t len, const char *what);
+NwSession  *nw_session_open(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len, const char *what);
 void		nw_session_close(NwSession *s);
 NwRuntime  *nw_session_runtime(const NwSession *s);
 int			nw_session_ports(const NwSession *s, bool output, const NwPort **ports);

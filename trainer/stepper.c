@@ -99,7 +99,7 @@ nw_stepper_new(NwRuntime *rt, NwDevice device, NwGraph *g)
 	s->g = g;
 	s->device = device;
 	nw_graph_pack(g, NULL, false, &model);
-	s->session = nw_session_open(rt, device, model.data, model.len, "the training step");
+	s->session = nw_session_open(rt, device, 1, model.data, model.len, "the training step");
 	nw_buf_free(&model);
 	s->n = g->n_updates;
 	s->state = nw_alloc((size_t) s->n * sizeof(NwState *));
@@ -213,7 +213,7 @@ fetch_from_device(NwStepper *s, NwRuntime *rt)
 	}
 	nw_graph_pack(g, NULL, false, &model);
 	nw_graph_free(g);
-	session = nw_session_open(rt, s->device, model.data, model.len, "the states");
+	session = nw_session_open(rt, s->device, 1, model.data, model.len, "the states");
 	nw_buf_free(&model);
 	b = nw_binding_new(session);
 	for (int i = 0; i < s->n; i++)

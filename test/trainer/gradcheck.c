@@ -61,7 +61,7 @@ run_and_save(NwGraph *g, NwStates *extra, const char *prefix)
 	int			n;
 
 	nw_graph_pack(g, NULL, false, &model);
-	s = nw_session_open(rt, device, model.data, model.len, prefix);
+	s = nw_session_open(rt, device, 1, model.data, model.len, prefix);
 	b = nw_binding_new(s);
 	for (int i = 0; i < g->n_inputs; i++)
 	{
