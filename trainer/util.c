@@ -24,7 +24,10 @@ message(const char *severity, const char *fmt, va_list ap)
 	fputc('\n', stderr);
 }
 
-/* Say why the work failed, and end. */
+/*
+ * Say why the work failed, and end: at once, since other threads may be at work in
+ * libraries that an orderly exit would take down under them.
+ */
 void
 nw_fatal(const char *fmt,...)
 {
@@ -33,7 +36,8 @@ nw_fatal(const char *fmt,...)
 	va_start(ap, fmt);
 	message("error: ", fmt, ap);
 	va_end(ap);
-	exit(NW_EXIT_FAILED);
+	fflush(NULL);
+	_exit(NW_EXIT_FAILED);
 }
 
 /* Say what is wrong with the command line, and end. */
