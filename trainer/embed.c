@@ -521,6 +521,7 @@ embed_all(Run *run)
 		nw_pipe_stop(run->images);
 	finish_table(run, run->relation, run->created);
 	write_head(run);
+	nw_source_whole(run->source);	/* also of images that --per-class left out */
 	if (run->o.set)
 		register_set(run, run->o.set, run->relation, run->source->n_classes > 0);
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "COMMIT"));

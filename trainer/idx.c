@@ -1,36 +1,13 @@
 /*
  * idx.c: images and labels in the MNIST format, plain or compressed.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "source.h"
+#include "stream.h"
 
-/* Read a whole file, decompressed where it is compressed. */
-static void
-read_gz(const char *path, NwBuf *into)
-{
-	gzFile		f;
-	char		chunk[65536];
-	int			n;
-	int			status;
-	const char *why;
-
-	errno = 0;
-	f = gzopen(path, "rb");
-	*into = (NwBuf) {0};
-	if (f == NULL)
-		nw_fatal("could not read \"%s\": %s", path, errno ? strerror(errno) : "out of memory");
-	while ((n = gzread(f, chunk, sizeof(chunk))) > 0)
-		nw_buf_add(into, chunk, (size_t) n);
-	why = gzerror(f, &status);
-	if (n < 0 || status == Z_BUF_ERROR)	/* the latter: cut short */
-		nw_fatal("could not read \"%s\": %s", path, status == Z_ERRNO ? strerror(errno) : why);
-	gzclose(f);
-	nw_buf_add(into, NULL, 0);
-}
+#define MAX_HEADER 16			/* type and rank, then a length for each dimension */
 
 /* Read a 32-bit number, highest byte first. */
 static uint32_t
@@ -41,23 +18,39 @@ big_endian(const char *p)
 	return (uint32_t) u[0] << 24 | (uint32_t) u[1] << 16 | (uint32_t) u[2] << 8 | u[3];
 }
 
-/* Check a file's header: bytes, of the given rank, and as many as the header says. */
-static void
-check_header(const char *path, const NwBuf *b, int rank, const char *what, uint32_t *dims)
+/* Open a file of bytes of the given rank: its dimensions, and the number of bytes to come. */
+static NwStream *
+open_idx(const char *path, int rank, const char *what, uint32_t *dims, size_t *size)
 {
-	size_t		size = 1;
+	char		header[MAX_HEADER];
+	size_t		len = 4 + 4 * (size_t) rank;
+	size_t		got;
+	NwStream   *s = nw_stream_open(path, header, len, &got);
 
-	if (b->len < 4 || b->data[0] != 0 || b->data[1] != 0 || b->data[2] != 8 || b->data[3] != rank ||
-		b->len < 4 + 4 * (size_t) rank)
+	if (got < len || header[0] != 0 || header[1] != 0 || header[2] != 8 || header[3] != rank)
 		nw_fatal("\"%s\" is not an IDX file of %s", path, what);
+	*size = 1;
 	for (int i = 0; i < rank; i++)
 	{
-		dims[i] = big_endian(b->data + 4 + 4 * i);
-		if (dims[i] == 0 || dims[i] > 100000000 || (size *= dims[i]) > ((size_t) 1 << 40))
+		dims[i] = big_endian(header + 4 + 4 * i);
+		if (dims[i] == 0 || dims[i] > 100000000 || (*size *= dims[i]) > ((size_t) 1 << 40))
 			nw_fatal("\"%s\" has an impossible size in its header", path);
 	}
-	if (b->len != size + 4 + 4 * (size_t) rank)
-		nw_fatal("\"%s\" holds %zu bytes where its header says %zu", path, b->len - 4 - 4 * (size_t) rank, size);
+	return s;
+}
+
+/* Read a file's labels. */
+static uint8_t *
+read_labels(const char *path, uint32_t *n)
+{
+	size_t		size;
+	NwStream   *s = open_idx(path, 1, "labels", n, &size);
+	uint8_t    *labels = nw_alloc(size);
+
+	nw_stream_start(s, labels, size);
+	nw_stream_whole(s);
+	nw_stream_close(s);
+	return labels;
 }
 
 /* Read names, one on each line: label 0 first. */
@@ -80,23 +73,21 @@ read_class_names(const char *path, int *n)
 	return names;
 }
 
-/* Open a pair of IDX files. */
+/* Open a pair of IDX files; the images are being read when this returns. */
 NwSource *
 nw_source_idx(const NwSourceOptions *options)
 {
 	NwSource   *s = nw_alloc0(sizeof(NwSource));
-	NwBuf		images;
-	NwBuf		labels;
+	uint8_t    *labels;
 	uint32_t	dims[3];
 	uint32_t	n_labels;
+	size_t		size;
 	char	  **names = NULL;
 	int			n_names = 0;
 	char	  **label;
 
-	read_gz(options->idx_images, &images);
-	check_header(options->idx_images, &images, 3, "images", dims);
-	read_gz(options->idx_labels, &labels);
-	check_header(options->idx_labels, &labels, 1, "labels", &n_labels);
+	s->stream = open_idx(options->idx_images, 3, "images", dims, &size);
+	labels = read_labels(options->idx_labels, &n_labels);
 	if (n_labels != dims[0])
 		nw_fatal("\"%s\" has %u images, but \"%s\" has %u labels", options->idx_images, dims[0],
 				 options->idx_labels, n_labels);
@@ -107,24 +98,23 @@ nw_source_idx(const NwSourceOptions *options)
 	s->width = (int) dims[2];
 	s->channels = 1;
 	s->name = nw_strdup(options->idx_images);
-	s->pixels = nw_alloc(images.len - 16);
-	memcpy(s->pixels, images.data + 16, images.len - 16);
+	s->pixels = malloc(size);
+	if (s->pixels == NULL)
+		nw_fatal("\"%s\" says that it holds %zu bytes, more than there is memory for", options->idx_images, size);
+	nw_stream_start(s->stream, s->pixels, size);
 	s->place = nw_alloc((size_t) s->n * sizeof(int64_t));
 	label = nw_alloc((size_t) s->n * sizeof(char *));
 	for (int64_t i = 0; i < s->n; i++)
 	{
-		int			l = (unsigned char) labels.data[8 + i];
-
-		if (names != NULL && l >= n_names)
-			nw_fatal("\"%s\" has no name for label %d", options->class_names, l);
-		label[i] = names ? nw_strdup(names[l]) : nw_printf("%d", l);
+		if (names != NULL && labels[i] >= n_names)
+			nw_fatal("\"%s\" has no name for label %d", options->class_names, labels[i]);
+		label[i] = names ? nw_strdup(names[labels[i]]) : nw_printf("%d", labels[i]);
 		s->place[i] = i;
 	}
 	for (int i = 0; i < n_names; i++)
 		free(names[i]);
 	free(names);
-	nw_buf_free(&images);
-	nw_buf_free(&labels);
+	free(labels);
 	nw_source_set_labels(s, label);
 	return s;
 }

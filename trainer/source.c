@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "source.h"
+#include "stream.h"
 
 /* Compare strings by their bytes. */
 static int
@@ -134,10 +135,20 @@ nw_source_open(const NwSourceOptions *options, bool labels_needed)
 	return s;
 }
 
+/* Wait until what is being read is there, and sound. */
+void
+nw_source_whole(const NwSource *s)
+{
+	if (s->stream != NULL)
+		nw_stream_whole(s->stream);
+}
+
 /* Give a source's memory back. */
 void
 nw_source_free(NwSource *s)
 {
+	if (s->stream != NULL)
+		nw_stream_close(s->stream);
 	for (int i = 0; i < s->n_classes; i++)
 		free(s->classes[i]);
 	for (int64_t i = 0; i < s->n; i++)
@@ -173,6 +184,7 @@ nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage 
 	{
 		size_t		size = (size_t) s->height * (size_t) s->width;
 
+		nw_stream_await(s->stream, ((size_t) s->place[i] + 1) * size);
 		*out = (NwImage) {s->height, s->width, 1, nw_alloc(size)};
 		memcpy(out->pixels, s->pixels + (size_t) s->place[i] * size, size);
 		return NULL;

@@ -34,6 +34,7 @@ typedef struct NwSource
 
 	/* one of three kinds */
 	uint8_t    *pixels;			/* IDX: [n, height, width] */
+	struct NwStream *stream;	/* IDX: what reads them */
 	char	  **path;			/* folder: relative paths */
 	NwBuf	   *blob;			/* table: encoded images */
 	NwBuf	   *id;				/* table: ids in PostgreSQL's binary form */
@@ -43,6 +44,7 @@ typedef struct NwSource
 } NwSource;
 
 NwSource   *nw_source_open(const NwSourceOptions *options, bool labels_needed);
+void		nw_source_whole(const NwSource *s);	/* wait until a file that is being read is known to be sound */
 void		nw_source_free(NwSource *s);
 
 /* decode image i, grey or RGB as asked; why not (to be freed), else NULL */

@@ -311,6 +311,7 @@ nw_train_main(int argc, char **argv)
 	nw_check_writable(run.o.checkpoint);
 	notice_checkpoint(&run.o);
 	run.source = nw_source_open(&run.o.source, true);
+	nw_source_whole(run.source);	/* better now than in the middle of the work */
 	run.rt = nw_runtime_open(run.o.threads, run.o.profile);
 	if (run.o.backbone)
 		load_backbone(&run);

@@ -1,0 +1,20 @@
+/*
+ * stream.h: a file, compressed or not, that a thread reads into memory in use already.
+ */
+#ifndef NW_STREAM_H
+#define NW_STREAM_H
+
+#include "util.h"
+
+typedef struct NwStream NwStream;
+
+/* open a file and read its first bytes; fewer where it is shorter */
+NwStream   *nw_stream_open(const char *path, void *head, size_t len, size_t *got);
+
+/* read all the rest, `size` bytes it must be, into the caller's memory */
+void		nw_stream_start(NwStream *s, void *into, size_t size);
+void		nw_stream_await(NwStream *s, size_t end);	/* until the first `end` of these are there */
+void		nw_stream_whole(NwStream *s);	/* until all are, and the file is known to be sound */
+void		nw_stream_close(NwStream *s);
+
+#endif
