@@ -4,6 +4,7 @@
  *   gradcheck ops FOLDER DEVICE                       every operator's derivative
  *   gradcheck net FOLDER DEVICE ARCH WIDTH SIZE HEAD  a whole network's
  *   gradcheck backbone FOLDER DEVICE FILE.onnx SIZE   a loaded network's
+ *   gradcheck steps FOLDER DEVICE                     where several steps lead
  *
  * DEVICE "standard" is the CPU with standard operators only.
  *
@@ -17,6 +18,7 @@
 #include "../../trainer/model.h"
 #include "../../trainer/ort.h"
 #include "../../trainer/step.h"
+#include "../../trainer/stepper.h"
 
 static const char *folder;
 static NwDevice device;
@@ -423,6 +425,51 @@ run_model(NwModelSpec *spec, NwBatchSpec *batch)
 	nw_states_free(&extra);
 }
 
+/*
+ * Train for a few steps on one batch, the rate lower in the later ones, and save all
+ * states before and after: weights, momenta and running statistics.
+ */
+static void
+run_steps(const NwModelSpec *spec, const NwBatchSpec *batch)
+{
+	NwStates	states = {0};
+	NwStates	extra = {0};
+	NwGraph    *g = new_graph(&states, 11);
+	NwStepper  *s;
+	NwStepInputs in;
+	float		loss[8];
+	NwShape		shape = NW_SHAPE(NW_LENGTH(loss));
+	float	   *log_p = nw_alloc((size_t) (batch->queries * batch->slots) * sizeof(float));
+
+	nw_backward(g, nw_step_loss(g, spec, batch));
+	nw_step_update(g, 0.9, 0.01);
+	for (int i = 0; i < g->n_updates; i++)
+	{
+		NwState    *st = nw_state_find(&states, g->update[i].state);
+
+		save(nw_printf("p.%s", st->name), &st->shape, st->data);
+	}
+	fill_batch(&extra, spec, batch);
+	in.images = nw_state_find(&extra, "images")->data;
+	in.targets = nw_state_find(&extra, "targets")->data;
+	in.member = nw_state_find(&extra, "member")->data;
+	s = nw_stepper_new(rt, device, g);
+	for (int i = 0; i < NW_LENGTH(loss); i++)
+	{
+		in.lr = i < 5 ? 0.05f : 0.005f;
+		nw_stepper_run(s, &in, &loss[i], log_p);
+	}
+	save("loss", &shape, loss);
+	nw_stepper_fetch(s);
+	for (int i = 0; i < g->n_updates; i++)
+	{
+		NwState    *st = nw_state_find(&states, g->update[i].state);
+
+		save(nw_printf("o.%s", st->name), &st->shape, st->data);
+	}
+	nw_stepper_free(s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -456,6 +503,13 @@ main(int argc, char **argv)
 		spec.height = spec.width = atoi(argv[5]);
 		spec.backbone = nw_backbone_load(rt, argv[4], strcmp(argv[6], "-") ? argv[6] : NULL, false);
 		run_model(&spec, &batch);
+	}
+	else if (strcmp(argv[1], "steps") == 0)
+	{
+		spec.net = (NwNet) {.arch = nw_arch_find("cnn"), .width = 8, .smooth = true};
+		spec.height = spec.width = 16;
+		batch = (NwBatchSpec) {.queries = 6, .supports = 8, .slots = 3, .shared = true};
+		run_steps(&spec, &batch);
 	}
 	nw_runtime_close(rt);
 	return 0;

@@ -4,6 +4,7 @@
 gradcheck.py ops FOLDER TOLERANCE
 gradcheck.py net FOLDER TOLERANCE ARCH WIDTH HEAD
 gradcheck.py backbone FOLDER TOLERANCE            (the network of make_backbone.py)
+gradcheck.py steps FOLDER TOLERANCE               (several steps of cnn)
 """
 import os
 import sys
@@ -195,10 +196,47 @@ def check_net(folder, tolerance, arch, width):
     return not ok
 
 
+class Tracking(Net):
+    """A network that keeps running statistics as it is trained."""
+
+    def norm(self, name, x):
+        p = self.p
+        return F.batch_norm(x, p[name + '.running_mean'], p[name + '.running_var'], p[name + '.weight'],
+                            p[name + '.bias'], True, 0.1, 1e-5)
+
+
+def check_steps(folder, tolerance):
+    names = [f[2:-4] for f in sorted(os.listdir(folder)) if f.startswith('p.')]
+    p = {name: load(folder, 'p.' + name) for name in names if not name.startswith('m.')}
+    weights = [p[name].requires_grad_() for name in p if '.running_' not in name]
+    sgd = torch.optim.SGD(weights, lr=0.05, momentum=0.9, weight_decay=0.01)
+    losses = load(folder, 'loss')
+    worst, where = 0, ''
+    for step, got in enumerate(losses):
+        sgd.param_groups[0]['lr'] = 0.05 if step < 5 else 0.005
+        z = Tracking(p).cnn(load(folder, 'images'), 0) @ p['embedding.weight'].T + p['embedding.bias']
+        loss = loss_of(z, folder, p)
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        worst, where = max((worst, where), (error(got, loss.detach()), f'loss {step}'))
+    for name in names:
+        w = p[name[2:] if name.startswith('m.') else name]
+        want = sgd.state[w]['momentum_buffer'] if name.startswith('m.') else w.detach()
+        if want.abs().max() > 1e-9:     # a momentum of an exactly zero gradient has no scale
+            worst, where = max((worst, where), (error(load(folder, 'o.' + name), want), name))
+    moved = min((p[n].detach() - load(folder, 'p.' + n)).abs().max() for n in p if n != 'embedding.bias')
+    ok = worst < tolerance and moved > 1e-4 and losses[-1] < losses[0]
+    print(f'{"ok" if ok else "not ok"} {len(losses)} steps, {len(names)} states: {worst:.1e} ({where}); moved {moved:.1e}')
+    return not ok
+
+
 def main():
     what, folder, tolerance = sys.argv[1], sys.argv[2], float(sys.argv[3])
     if what == 'ops':
         sys.exit(check_ops(folder, tolerance) > 0)
+    if what == 'steps':
+        sys.exit(check_steps(folder, tolerance))
     if what == 'backbone':
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
         sys.exit(check_net(folder, tolerance, 'backbone', 0))
