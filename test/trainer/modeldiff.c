@@ -2,14 +2,36 @@
  * modeldiff.c: compare the weights of two ONNX files of nwhead.
  *
  *   modeldiff A.onnx B.onnx TOLERANCE
+ *   modeldiff A.onnx B.onnx same|other NAME_IN_A NAME_IN_B
  *
- * Prints the largest difference relative to the largest weight of its tensor.
+ * Prints the largest difference relative to the largest weight of its tensor; or tells
+ * whether one tensor has the same bits in both files.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../../trainer/model.h"
+
+/* Tell whether a tensor of one model has the bits of one of the other. */
+static bool
+same_bits(Onnx__ModelProto **m, char **name)
+{
+	float	   *v[2];
+	NwShape		shape[2];
+
+	for (int i = 0; i < 2; i++)
+	{
+		const Onnx__TensorProto *t = nw_model_initializer(m[i], name[i]);
+
+		if (t == NULL)
+			nw_fatal("there is no \"%s\"", name[i]);
+		v[i] = nw_tensor_floats(t, name[i], &shape[i]);
+	}
+	return nw_shape_size(&shape[0]) == nw_shape_size(&shape[1]) &&
+		memcmp(v[0], v[1], (size_t) nw_shape_size(&shape[0]) * sizeof(float)) == 0;
+}
 
 int
 main(int argc, char **argv)
@@ -18,7 +40,7 @@ main(int argc, char **argv)
 	double		worst = 0;
 	int			compared = 0;
 
-	if (argc != 4)
+	if (argc != 4 && argc != 6)
 		return 2;
 	for (int i = 0; i < 2; i++)
 	{
@@ -27,6 +49,8 @@ main(int argc, char **argv)
 		nw_read_file(argv[i + 1], &b);
 		m[i] = nw_model_parse(argv[i + 1], &b);
 	}
+	if (argc == 6)
+		return same_bits(m, argv + 4) != (strcmp(argv[3], "same") == 0);
 	for (size_t i = 0; i < m[0]->graph->n_initializer; i++)
 	{
 		const Onnx__TensorProto *t = m[0]->graph->initializer[i];
