@@ -160,6 +160,9 @@ choose_ports(NwExtractor *e, const NwExtractorOptions *o)
 		e->pre.height = (int) in[0].shape.dim[2];
 	if (in[0].shape.dim[3] > 0)
 		e->pre.width = (int) in[0].shape.dim[3];
+	if ((in[0].shape.dim[2] > 0 && o->height && o->height != e->pre.height) ||
+		(in[0].shape.dim[3] > 0 && o->width && o->width != e->pre.width))
+		nw_fatal("\"%s\" takes images of %d x %d, not %d x %d", o->path, e->pre.height, e->pre.width, o->height, o->width);
 	if (e->pre.channels != 1 && e->pre.channels != 3)
 		nw_fatal("\"%s\" wants images of %d channels: 1 or 3 are supported", o->path, e->pre.channels);
 }

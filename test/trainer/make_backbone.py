@@ -4,8 +4,9 @@
 make_backbone.py FILE.onnx OPSET [KIND]
 
 KIND is "mixed" (convolutions of all kinds, squeeze-and-excitation, attention),
-"unsupported" (holds an operator nwhead has no derivative for) or "tokens" (has a
-class token, so that its batch size is fixed in the file).
+"unsupported" (holds an operator nwhead has no derivative for), "tokens" (has a
+class token, so that its batch size is fixed in the file), "open" (takes images of
+any size) or "nan" (gives no numbers).
 """
 import sys
 
@@ -71,7 +72,11 @@ class Backbone(torch.nn.Module):
     def forward(self, x):
         w = dict(self.named_parameters())
         w.update(dict(self.named_buffers()))
+        if self.kind == 'open':
+            return F.softplus(norm(F.conv2d(x, w['stem_w'], w['stem_b'], 2, 1), w, False)).mean((2, 3))
         z = forward(x, w, False)
+        if self.kind == 'nan':
+            z = torch.log(-z * z - 1)
         if self.kind == 'unsupported':
             z = torch.cumsum(z, 1)
         if self.kind == 'tokens':
@@ -83,9 +88,10 @@ class Backbone(torch.nn.Module):
 def main():
     kind = sys.argv[3] if len(sys.argv) > 3 else 'mixed'
     model = Backbone(kind).eval()
+    axes = {0: 'batch', 2: 'height', 3: 'width'} if kind == 'open' else {0: 'batch'}
     torch.onnx.export(model, torch.zeros(2, 3, 32, 32), sys.argv[1], opset_version=int(sys.argv[2]),
                       training=torch.onnx.TrainingMode.PRESERVE, input_names=['x'], output_names=['features'],
-                      dynamic_axes={'x': {0: 'batch'}, 'features': {0: 'batch'}})
+                      dynamic_axes={'x': axes, 'features': {0: 'batch'}})
 
 
 if __name__ == '__main__':
