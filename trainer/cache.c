@@ -31,6 +31,14 @@ nw_cache_free(NwCache *c)
 	free(c);
 }
 
+/* Tell whether the source's images are what the model wants. */
+static bool
+fits_already(const NwCache *c)
+{
+	return c->source->pixels != NULL && c->source->height == c->pre.height && c->source->width == c->pre.width &&
+		c->pre.channels == 1 && c->pre.zoom == 1;
+}
+
 /* Get fitted pixels: kept ones, or new ones in *fresh for the caller to free. */
 static char *
 get_pixels(NwCache *c, int64_t i, const uint8_t **pixels, uint8_t **fresh)
@@ -41,6 +49,11 @@ get_pixels(NwCache *c, int64_t i, const uint8_t **pixels, uint8_t **fresh)
 	char	   *why;
 
 	*fresh = NULL;
+	if (fits_already(c))
+	{
+		*pixels = nw_source_pixels(c->source, i);
+		return NULL;
+	}
 	if (c->image[i] != NULL)
 	{
 		*pixels = c->image[i];

@@ -428,9 +428,17 @@ write_rows(Run *run, NwCopy *copy, int64_t first, int n, const float *z)
 static void
 check_finite(const Run *run, const float *z, int n)
 {
+	int			bad = 0;
+
 	for (int64_t i = 0; i < (int64_t) n * run->model->dim; i++)
-		if (!isfinite(z[i]))
-			nw_fatal("\"%s\" gave an embedding that is not a number", run->o.model.path);
+	{
+		int32_t		bits;
+
+		memcpy(&bits, &z[i], 4);
+		bad |= (bits & 0x7fffffff) > 0x7f7fffff;	/* by bits, several at a time */
+	}
+	if (bad)
+		nw_fatal("\"%s\" gave an embedding that is not a number", run->o.model.path);
 }
 
 /* Begin the transaction. */

@@ -173,6 +173,18 @@ nw_source_free(NwSource *s)
 	free(s);
 }
 
+/* Find an image that needs no decoding. */
+const uint8_t *
+nw_source_pixels(const NwSource *s, int64_t i)
+{
+	size_t		size = (size_t) s->height * (size_t) s->width;
+
+	if (s->pixels == NULL)
+		return NULL;
+	nw_stream_await(s->stream, ((size_t) s->place[i] + 1) * size);
+	return s->pixels + (size_t) s->place[i] * size;
+}
+
 /* Decode one image. */
 char *
 nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage *out)
@@ -184,9 +196,8 @@ nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage 
 	{
 		size_t		size = (size_t) s->height * (size_t) s->width;
 
-		nw_stream_await(s->stream, ((size_t) s->place[i] + 1) * size);
 		*out = (NwImage) {s->height, s->width, 1, nw_alloc(size)};
-		memcpy(out->pixels, s->pixels + (size_t) s->place[i] * size, size);
+		memcpy(out->pixels, nw_source_pixels(s, i), size);
 		return NULL;
 	}
 	if (s->path != NULL)

@@ -47,6 +47,9 @@ NwSource   *nw_source_open(const NwSourceOptions *options, bool labels_needed);
 void		nw_source_whole(const NwSource *s);	/* wait until a file that is being read is known to be sound */
 void		nw_source_free(NwSource *s);
 
+/* image i where it lies ready in memory, grey and of the source's size; else NULL */
+const uint8_t *nw_source_pixels(const NwSource *s, int64_t i);
+
 /* decode image i, grey or RGB as asked; why not (to be freed), else NULL */
 char	   *nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage *out);
 

@@ -14,7 +14,8 @@
 
 #include "stream.h"
 
-#define CHUNK (256 << 10)
+#define CHUNK (256 << 10)		/* large enough that zlib unpacks it in its place */
+#define BUFFER (64 << 10)
 
 struct NwStream
 {
@@ -54,7 +55,7 @@ nw_stream_open(const char *path, void *head, size_t len, size_t *got)
 	s->file = gzopen(path, "rb");
 	if (s->file == NULL)
 		nw_fatal("could not read \"%s\": %s", path, errno ? strerror(errno) : "out of memory");
-	gzbuffer(s->file, CHUNK);
+	gzbuffer(s->file, BUFFER);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->change, NULL);
 	*got = read_some(s, head, len);
