@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,11 @@ message(const char *severity, const char *fmt, va_list ap)
 void
 nw_fatal(const char *fmt,...)
 {
+	static atomic_flag ending = ATOMIC_FLAG_INIT;
 	va_list		ap;
 
+	while (atomic_flag_test_and_set(&ending))
+		pause();				/* another thread was first */
 	va_start(ap, fmt);
 	message("error: ", fmt, ap);
 	va_end(ap);
