@@ -186,7 +186,7 @@ check_lists(void)
 	int			sharp = 0;
 	int			tried = 0;
 
-	for (int r = 0; r < 400; r++)
+	for (int r = 0; r < 120; r++)
 	{
 		List		list;
 		double		size = pow(10, check_below(8) ? check_uniform(-6, 4) :

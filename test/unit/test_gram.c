@@ -11,8 +11,8 @@
 #include "simd.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
-static const int dims[] = {1, 2, 7, 16, 33, 128, 255, 256, 257, 300, 700};
-static const int counts[] = {1, 2, 5, 60, 255, 256, 257, 600};
+static const int dims[] = {1, 2, 7, 16, 33, 100, 255, 256, 257, 300};
+static const int counts[] = {1, 2, 5, 60, 255, 256, 257, 300};
 static const double sizes[] = {1e-40, 1e-20, 1, 1e30};
 
 #define COUNT(array)	((int) (sizeof(array) / sizeof((array)[0])))
@@ -156,7 +156,7 @@ main(void)
 		check_nothing();
 		for (int k = 0; k < COUNT(dims); k++)
 		{
-			for (int kind = 0; kind < 4; kind++)
+			for (int kind = 0; kind < 4; kind += dims[k] > 200 ? 3 : 1)
 				check_matrix(counts[(k + kind + i) % COUNT(counts)], dims[k],
 							 sizes[check_below(COUNT(sizes))], kind);
 		}
