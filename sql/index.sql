@@ -161,7 +161,29 @@ SELECT call, ix_both(call, '64MB') = ix_ask(call) AS same, length(ix_ask(call)) 
        $$nw_suspects('ix euclidean', 10)$$, $$nw_evaluate('ix dot', 'ix euclidean')$$]) AS call;
 SELECT call, ix_both(call) = ix_ask(call) AS same FROM unnest(ARRAY[$$nw_predict_set('ix euclidean', 'ix test')$$,
        $$nw_evaluate('ix narrow cosine', 'ix test')$$, $$nw_evaluate('ix test', 'ix euclidean')$$]) AS call;
+-- the index is read where ids do not matter
+CREATE FUNCTION ix_scans(call text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    before bigint := pg_stat_get_xact_numscans('ix_rows_nw'::regclass);
+BEGIN
+    PERFORM ix_ask(call);
+    RETURN pg_stat_get_xact_numscans('ix_rows_nw'::regclass) - before;
+END
+$$;
+SET nwhead.engine = index;
+SELECT call, ix_scans(call)
+  FROM unnest(ARRAY[$$nw_predict_set('ix euclidean', 'ix test')$$, $$nw_evaluate('ix euclidean', 'ix test')$$,
+       $$nw_confusion('ix cosine', 'ix test')$$, $$nw_reliability('ix gaussian', 'ix test')$$,
+       $$nw_temperature_sweep('ix euclidean', 'ix test', 0.1, 1, 10)$$, $$nw_evaluate('ix euclidean', 'ix euclidean')$$,
+       $$nw_suspects('ix euclidean', 10)$$]) AS call;
+SELECT nw_register('ix warm', 'ix_rows', tau => 0.5);
+SELECT ix_scans($$nw_calibrate('ix warm', 'ix test')$$);
+SELECT nw_set_tau('ix warm', 0.5);
+CREATE TEMP TABLE ix_warm AS SELECT * FROM nw_calibrate('ix warm', 'ix test');
 SET nwhead.engine = executor;
+SELECT nw_set_tau('ix warm', 0.5);
+SELECT count(*) FROM (SELECT * FROM nw_calibrate('ix warm', 'ix test') INTERSECT TABLE ix_warm) AS w;
+SELECT nw_unregister('ix warm');
 SELECT nw_distill('ix euclidean', 'ix distilled', k => 2);
 CREATE TEMP TABLE ix_distilled AS SELECT p.*, tau FROM nw_prototypes AS p JOIN nw_sets ON name = set WHERE set = 'ix distilled';
 SELECT nw_unregister('ix distilled');

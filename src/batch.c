@@ -106,12 +106,19 @@ check_dim(const NwBatch *batch, int query_dim, int support_dim)
 						query_dim, batch->source->set->name, support_dim)));
 }
 
+/* Say whether the ids of supports matter. */
+static bool
+needs_ids(const NwBatch *batch)
+{
+	return batch->leave_one_out || (batch->top > 0 && !batch->unnamed);
+}
+
 /* Columns of the support that a batch needs. */
 static int
 support_columns(const NwBatch *batch)
 {
 	return NW_SCAN_LABEL | NW_SCAN_WEIGHT |
-		(batch->leave_one_out || batch->top > 0 ? NW_SCAN_ID : 0);
+		(needs_ids(batch) ? NW_SCAN_ID : 0);
 }
 
 /* Decide how many queries make a block, and allocate for them. */
@@ -515,7 +522,7 @@ gather_row(const NwRow *row, void *arg)
 					 &gathered->norm[i]);
 	gathered->log_weight[i] = log(row->weight);
 	gathered->id[i] = NULL;
-	if ((batch->leave_one_out || batch->top > 0) && !row->id_isnull)
+	if (needs_ids(batch) && !row->id_isnull)
 		gathered->id[i] = nw_bytes_copy(gathered->id_mcxt,
 										nw_textout(&gathered->id_out,
 												   row->id));

@@ -30,7 +30,8 @@ typedef struct NwBatch
 	/* what is asked */
 	const NwSource *source;		/* of the support */
 	bool		leave_one_out;
-	int			top;			/* how many heaviest supports to name */
+	int			top;			/* how many heaviest supports to keep */
+	bool		unnamed;		/* without their ids */
 	bool		by_truth;		/* as many of the truth's class and of others */
 	bool		measures;		/* keep every measure of a query */
 	double		tau;			/* 0 for the set's own */

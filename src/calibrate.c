@@ -187,8 +187,11 @@ calibration_pass(NwTuning *tuning)
 static void
 read_sets(Calibration *calibration, const NwPair *pair)
 {
-	int			columns = NW_SCAN_LABEL | NW_SCAN_WEIGHT | NW_SCAN_ID;
+	int			columns = NW_SCAN_LABEL | NW_SCAN_WEIGHT;
 
+	/* of rows alike in all else, which comes first shows only in their ids */
+	if (pair->queries == NULL || pair->leave_one_out)
+		columns |= NW_SCAN_ID;
 	calibration->pair = pair;
 	calibration->support = nw_support_read(pair->support, columns,
 										   nw_cache_bound());

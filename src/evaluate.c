@@ -211,6 +211,7 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	nw_bins_init(scores.bins, bins);
 	init_batch(&batch, &pair, add_scores, &scores);
 	batch.top = MATCH_SUPPORTS;
+	batch.unnamed = true;		/* equal ones are ordered by class first */
 	nw_batch_run(&batch, pair.queries);
 
 	nw_pair_values(&pair, pair.support->set->tau, values);
