@@ -12,7 +12,7 @@
  * a scaling by a power of two that leaves F(G) in 1/2 .. 1.  It is off, by F, by
  * at most ROUNDING: 2^-24 for the rounding, and far less for what underflows
  * and for the sums.  So |G|^2 <= |G'| + ROUNDING, and the recursion is
- * evaluated from its end.
+ * evaluated from its end.  WIDE covers the rounding of G itself, and of this.
  *
  * Where rows are longer than NW_GRAM_SIDE, they are taken in blocks, and the
  * squared norms of the blocks are added up: never less than the whole.
@@ -78,11 +78,12 @@ clear(NwGram *gram)
 }
 
 void
-nw_gram_init(NwGram *gram, int dim, void *space)
+nw_gram_init(NwGram *gram, int dim, bool from_below, void *space)
 {
 	int			length;
 
 	gram->dim = dim;
+	gram->from_below = from_below;
 	gram->block = block_rows(dim);
 	gram->side = by_columns(dim) ? dim : gram->block;
 	length = by_columns(dim) ? gram->block : dim;
@@ -169,11 +170,10 @@ product_norm(NwGram *gram, double *most, double *least)
 	int			n = side * side;
 	int			exponent[STEPS];
 	double	   *power = gram->power;
-	double		whole = frobenius(gram->product, n);
 	double		bound;
 
 	*most = *least = 0;
-	if (whole == 0)
+	if (frobenius(gram->product, n) == 0)
 		return;
 	memcpy(power, gram->product, sizeof(double) * n);
 	for (int i = 0; i < STEPS; i++)
@@ -202,8 +202,9 @@ product_norm(NwGram *gram, double *most, double *least)
 	bound = frobenius(power, n);
 	for (int i = STEPS - 1; i >= 0; i--)
 		bound = ldexp(sqrt(bound * (1 + WIDE) + ROUNDING), exponent[i]);
-	*most = bound * (1 + WIDE) + whole * ROUNDING * ROUNDING;
-	*least = norm_from_below(gram, longest_row(power, side));
+	*most = bound * (1 + WIDE);
+	if (gram->from_below)
+		*least = norm_from_below(gram, longest_row(power, side));
 }
 
 /* Multiply the rows gathered. */

@@ -11,6 +11,7 @@
 #ifndef NW_GRAM_H
 #define NW_GRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A matrix of which at most so many rows or columns are multiplied. */
@@ -21,6 +22,7 @@ typedef struct NwGram
 	int			dim;
 	int			side;			/* of the products */
 	int			block;			/* rows gathered before they are multiplied */
+	bool		from_below;		/* bound the norm from there, too */
 	int			n;				/* rows gathered */
 	double		slack;			/* sum of squares of what rows may be off */
 	double		most;			/* bounds on the squared norm of blocks done */
@@ -36,14 +38,14 @@ typedef struct NwGram
 extern size_t nw_gram_memory(int dim);
 
 /* Begin; space has nw_gram_memory() bytes, aligned for double. */
-extern void nw_gram_init(NwGram *gram, int dim, void *space);
+extern void nw_gram_init(NwGram *gram, int dim, bool from_below, void *space);
 
 /* Add a row [dim] of finite numbers, which is off by at most so much. */
 extern void nw_gram_add(NwGram *gram, const float *row, double off);
 
 /*
- * Bound the norm of the rows added, from both sides, and begin anew.  most is
- * at least the norm, and least at most.
+ * Bound the norm of the rows added, and begin anew.  most is at least the norm,
+ * and least at most; it is 0 where nothing from below was asked for.
  */
 extern void nw_gram_norm(NwGram *gram, double *most, double *least);
 

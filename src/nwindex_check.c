@@ -609,7 +609,7 @@ nw_check_index(PG_FUNCTION_ARGS)
 	check.center = palloc(check.layout.dim * sizeof(float));
 	check.code = palloc(check.layout.dim);
 	check.rest = palloc(check.layout.dim * sizeof(float));
-	nw_gram_init(&check.gram, check.layout.dim,
+	nw_gram_init(&check.gram, check.layout.dim, true,
 				 palloc(nw_gram_memory(check.layout.dim)));
 	check.bytes = palloc(check.layout.vector_size);
 	for (uint32 i = 0; i < check.meta.nlists; i++)

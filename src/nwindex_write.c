@@ -249,7 +249,8 @@ write_rows(Build *build)
 		.vector = palloc(layout->slots * layout->vector_size)
 	};
 
-	nw_gram_init(&gram, layout->dim, palloc(nw_gram_memory(layout->dim)));
+	nw_gram_init(&gram, layout->dim, false,
+				 palloc(nw_gram_memory(layout->dim)));
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, build->rows);
 	while (tuplesort_gettupleslot(build->sort, true, false, slot, NULL))
 	{

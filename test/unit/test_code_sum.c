@@ -63,7 +63,7 @@ draw_list(List *list, int dim, int n, double size, double offset, double away)
 	}
 	list->radius = list->most_error = 0;
 	list->least_norm = HUGE_VAL;
-	nw_gram_init(&gram, dim, space);
+	nw_gram_init(&gram, dim, false, space);
 	for (int i = 0; i < n; i++)
 	{
 		float	   *x = list->x + (long) i * dim;

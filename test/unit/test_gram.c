@@ -96,7 +96,7 @@ check_matrix(int n, int dim, double size, int kind)
 	NwGram		gram;
 
 	draw_matrix(x, n, dim, size, kind);
-	nw_gram_init(&gram, dim, space);
+	nw_gram_init(&gram, dim, true, space);
 	for (int turn = 0; turn < 2; turn++)
 	{
 		int			rows = turn == 0 ? n : (n + 1) / 2;
@@ -134,7 +134,7 @@ check_nothing(void)
 	double		most;
 	double		least;
 
-	nw_gram_init(&gram, 20, space);
+	nw_gram_init(&gram, 20, true, space);
 	nw_gram_norm(&gram, &most, &least);
 	CHECK(most == 0 && least == 0, "no rows: %g .. %g", least, most);
 	for (int i = 0; i < 300; i++)
