@@ -18,6 +18,7 @@
 
 #include "batch.h"
 #include "cache.h"
+#include "elementary.h"
 #include "simd.h"
 
 /* Queries in a block: enough to share the reading, few enough for a cache. */
@@ -520,7 +521,7 @@ gather_row(const NwRow *row, void *arg)
 	if (nw_kernel_keeps_norms(state->kernel))
 		nw_row_norms(state->kernel, row->vector.x, state->dim, 1,
 					 &gathered->norm[i]);
-	gathered->log_weight[i] = log(row->weight);
+	gathered->log_weight[i] = nw_log(row->weight);
 	gathered->id[i] = NULL;
 	if (needs_ids(batch) && !row->id_isnull)
 		gathered->id[i] = nw_bytes_copy(gathered->id_mcxt,

@@ -45,6 +45,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "elementary.h"
 #include "simd.h"
 
 /* What is known of some rows. */
@@ -200,7 +201,7 @@ nw_code_sum_add(NwCodeSum *sum, const NwCodeQuery *cq, const float *dot,
 
 	top = terms.top > sum->top ? terms.top : sum->top;
 	nw_simd->exp_moments(score, n, top, is_root(cq->kernel), &moments);
-	shrink = sum->top == -HUGE_VAL ? 0 : exp(sum->top - top);
+	shrink = sum->top == -HUGE_VAL ? 0 : nw_exp(sum->top - top);
 	sum->top = top;
 	sum->moments.sum = sum->moments.sum * shrink + moments.sum;
 	sum->moments.squares = sum->moments.squares * shrink * shrink +
@@ -218,9 +219,9 @@ nw_code_sum_bounds(const NwCodeSum *sum, const NwCodeQuery *cq, double spread,
 				   double *lower, double *upper)
 {
 	const NwMoments *moments = &sum->moments;
-	double		more = exp(2 * sum->blur) * (1 + NW_CODE_WIDE);
+	double		more = nw_exp(2 * sum->blur) * (1 + NW_CODE_WIDE);
 	double		pull = sum->slope * sum->more * cq->length * spread;
-	double		curve = exp(sum->reach) / 2;
+	double		curve = nw_exp(sum->reach) / 2;
 	double		linear;
 	double		second;
 	double		down;
@@ -238,9 +239,9 @@ nw_code_sum_bounds(const NwCodeSum *sum, const NwCodeQuery *cq, double spread,
 	second = pull * pull * moments->peak / moments->sum * curve * more;
 
 	/* fmin() takes the number where one of them is none */
-	down = fmin(sum->reach, linear < 1 ? -log1p(-linear) : HUGE_VAL);
-	up = fmin(sum->reach, log1p(linear + second));
-	middle = sum->top + log(moments->sum);
+	down = fmin(sum->reach, linear < 1 ? -nw_log1p(-linear) : HUGE_VAL);
+	up = fmin(sum->reach, nw_log1p(linear + second));
+	middle = sum->top + nw_log(moments->sum);
 	*lower = middle - down - sum->blur;
 	*upper = middle + up + sum->blur;
 }

@@ -22,6 +22,7 @@
 #include "batch.h"
 #include "calibrate.h"
 #include "diagnose.h"
+#include "elementary.h"
 #include "kmeans.h"
 #include "progress.h"
 #include "prototypes.h"
@@ -162,7 +163,7 @@ row_weight(const NwSupport *support, int64 row)
 	int			place;
 	const NwChunk *chunk = nw_support_locate(support, row, &place);
 
-	return chunk->log_weight ? exp(chunk->log_weight[place]) : 1;
+	return chunk->log_weight ? nw_exp(chunk->log_weight[place]) : 1;
 }
 
 /* Make room for the prototypes of a class. */

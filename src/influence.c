@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "elementary.h"
+
 /* Make a sum empty. */
 void
 nw_removable_clear(NwRemovable *sum)
@@ -121,7 +123,7 @@ log_one_plus(NwScaled x)
 	/* 1 does not show beside 2^64 */
 	if (x.fraction != 0 && x.exponent > 64)
 		return nw_scaled_log(x);
-	return log1p(nw_scaled_ratio(x, one));
+	return nw_log1p(nw_scaled_ratio(x, one));
 }
 
 /* Divide numbers without leaving their range; b is not 0. */

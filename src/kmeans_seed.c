@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "elementary.h"
+
 /* More than nw_kmeans_trials() gives for any int. */
 #define MAX_TRIALS	32
 
@@ -18,7 +20,7 @@
 int
 nw_kmeans_trials(int k)
 {
-	return 2 + (int) log(k);
+	return 2 + (int) nw_log(k);
 }
 
 /* Draw a row with a chance in proportion to its weight. */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "elementary.h"
 #include "simd.h"
 
 _Static_assert(NW_BINS == 3 && NW_BIN_BITS == 32,
@@ -417,10 +418,10 @@ nw_scaled_log(NwScaled a)
 {
 	if (a.fraction == 0)
 		return -HUGE_VAL;
-	/* a double of its own: log() knows best near 1 */
+	/* a double of its own: no digits are lost near 1 */
 	if (fabs(a.exponent) <= 1000)
-		return log(ldexp(a.fraction, (int) a.exponent));
-	return log(a.fraction) + a.exponent * M_LN2;
+		return nw_log(ldexp(a.fraction, (int) a.exponent));
+	return nw_log(a.fraction) + a.exponent * M_LN2;
 }
 
 /* Take the logarithm of a ratio. */
@@ -436,7 +437,7 @@ nw_scaled_log_ratio(NwScaled a, NwScaled b)
 		double		scaled = ldexp(a.fraction, (int) power);
 
 		/* the difference is exact where the ratio is within 1/2 .. 2 */
-		return log1p((scaled - b.fraction) / b.fraction);
+		return nw_log1p((scaled - b.fraction) / b.fraction);
 	}
-	return log(a.fraction / b.fraction) + power * M_LN2;
+	return nw_log(a.fraction / b.fraction) + power * M_LN2;
 }

@@ -36,7 +36,7 @@ log_sum(double *score, int n)
 	top = nw_simd->max(score, n);
 	if (top == -HUGE_VAL || top == HUGE_VAL)
 		return top;
-	return top + log(nw_simd->exp_sum(score, n, 1, top));
+	return top + nw_log(nw_simd->exp_sum(score, n, 1, top));
 }
 
 /* ---- lists ---- */
@@ -52,7 +52,7 @@ bound_list(Search *search, Unit *unit, const NwListData *data,
 	nw_ball_bounds(search->query, center, data->radius, data->norm_min,
 				   data->norm_max, &lower, &upper);
 	unit->lower = -HUGE_VAL;	/* nothing is known to be visible */
-	unit->upper = upper + log(data->bound);
+	unit->upper = upper + nw_log(data->bound);
 }
 
 /* Take in a list that has a class. */

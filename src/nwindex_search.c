@@ -150,7 +150,7 @@ codes_are_vague(const Search *search)
 		if (!search->wanted[i] || class->coded_slots == 0)
 			continue;
 		upper = log_of(&class->coded);
-		mean[n++] = upper - log((double) class->coded_slots);
+		mean[n++] = upper - nw_log((double) class->coded_slots);
 		width = Min(width, upper - log_of(&class->coded_lower));
 	}
 	qsort(mean, n, sizeof(double), compare_numbers);
@@ -272,7 +272,7 @@ order_by_gain(Search *search)
 	{
 		Unit	   *unit = &search->unit[i];
 
-		unit->gain = (exp(unit->upper - top) - exp(unit->lower - top)) /
+		unit->gain = (nw_exp(unit->upper - top) - nw_exp(unit->lower - top)) /
 			unit->slots;
 		if (isnan(unit->gain))	/* nothing is known, of any */
 			unit->gain = HUGE_VAL;

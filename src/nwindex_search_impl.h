@@ -12,6 +12,7 @@
 
 #include "lib/binaryheap.h"
 
+#include "elementary.h"
 #include "mass.h"
 #include "nwindex_search.h"
 
@@ -103,10 +104,10 @@ add_log(LogSum *to, double value)
 		to->sum = 1;
 	}
 	else if (value <= to->top)
-		to->sum += exp(value - to->top);
+		to->sum += nw_exp(value - to->top);
 	else
 	{
-		to->sum = to->sum * exp(to->top - value) + 1;
+		to->sum = to->sum * nw_exp(to->top - value) + 1;
 		to->top = value;
 	}
 }
@@ -115,7 +116,7 @@ add_log(LogSum *to, double value)
 static inline double
 log_of(const LogSum *sum)
 {
-	return sum->sum == 0 ? -HUGE_VAL : sum->top + log(sum->sum);
+	return sum->sum == 0 ? -HUGE_VAL : sum->top + nw_log(sum->sum);
 }
 
 /* Take in the lists of one part. */

@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "cache.h"
+#include "elementary.h"
 #include "support.h"
 
 #define CHUNK_BYTES	(4 * 1024 * 1024)
@@ -165,7 +166,7 @@ nw_support_append(NwSupport *support, const NwRow *row, int class)
 		nw_row_norms(support->kernel, row->vector.x, support->dim, 1,
 					 &chunk->norm[i]);
 	if (chunk->log_weight)
-		chunk->log_weight[i] = log(row->weight);
+		chunk->log_weight[i] = nw_log(row->weight);
 	if (chunk->id)
 		chunk->id[i] = copy_id(support, row);
 	chunk->n++;
@@ -308,8 +309,15 @@ compare_rows(const void *a, const void *b, void *arg)
 	if (cmp == 0 && chunk_i->log_weight)
 		cmp = (chunk_i->log_weight[i] > chunk_j->log_weight[j]) -
 			(chunk_i->log_weight[i] < chunk_j->log_weight[j]);
-	if (cmp == 0 && chunk_i->id && chunk_i->id[i] && chunk_j->id[j])
-		cmp = strcmp(chunk_i->id[i], chunk_j->id[j]);
+	if (cmp == 0 && chunk_i->id)
+	{
+		const char *id_i = chunk_i->id[i];
+		const char *id_j = chunk_j->id[j];
+
+		/* null ids come last: rows equal here differ in nothing at all */
+		cmp = id_i && id_j ? strcmp(id_i, id_j) :
+			(id_i == NULL) - (id_j == NULL);
+	}
 	return cmp;
 }
 

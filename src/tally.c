@@ -15,6 +15,7 @@
 #include "utils/memutils.h"
 
 #include "cache.h"
+#include "elementary.h"
 #include "nwindex_search.h"
 #include "prototypes.h"
 #include "simd.h"
@@ -341,7 +342,7 @@ receive_support(const NwRow *row, void *arg)
 					 nw_kernel_needs_norms(tally->query.kernel) ? &norm : NULL,
 					 1, &block->measure[i]);
 	if (sweep->weighted)
-		block->score[i] = log(row->weight);
+		block->score[i] = nw_log(row->weight);
 	block->class[i] = nw_labels_add(tally->labels, row->label);
 	if (sweep->want_ids)
 		block->id[i] = row->id_isnull ? NULL :
