@@ -25,10 +25,12 @@
 #include "batch.h"
 #include "cache.h"
 #include "diagnose.h"
+#include "elementary.h"
 #include "explain.h"
 #include "pair.h"
 #include "progress.h"
 #include "simd.h"
+#include "sum.h"
 
 #define INFLUENCE_TABLE	"nw_diagnosed_influence"
 #define SUSPECT_TABLE	"nw_diagnosed_suspect"
@@ -212,7 +214,7 @@ typedef struct Diagnosis
 {
 	const NwPair *pair;
 	const NwBatch *batch;
-	double	   *total;			/* [support->n] influence over all queries */
+	NwSum	   *total;			/* [support->n] influence over all queries */
 	int64	   *harmful;		/* [support->n] queries it harmed most */
 	NwLabels   *ids;			/* support ids, numbered */
 	int64	   *row_of_id;		/* [ids->n] first row of that id */
@@ -350,22 +352,24 @@ add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally,
 			 i < support->class_start[c + 1]; i++)
 		{
 			double		score = terms->score[i];
-			double		w = exp(score - log_total);
-			double		v = own ? exp(score - log_class) : 0;
+			double		w = nw_exp(score - log_total);
+			double		v = own ? nw_exp(score - log_class) : 0;
+			double		influence;
 
 			if (score == -HUGE_VAL)
 				continue;
 
 			/* far from 1 the subtraction loses nothing */
 			if (w < 0.5 && v < 0.5)
-				diagnosis->total[i] += own ? log1p(-w) - log1p(-v) : log1p(-w);
+				influence = own ? nw_log1p(-w) - nw_log1p(-v) : nw_log1p(-w);
 			else
 			{
 				NwTopItem	item = {.score = score, .class = order[c]};
 
-				diagnosis->total[i] += nw_item_influence(tally, &item,
-														 answer->truth_class);
+				influence = nw_item_influence(tally, &item,
+											  answer->truth_class);
 			}
+			nw_sum_add(&diagnosis->total[i], influence);
 		}
 	}
 	CHECK_FOR_INTERRUPTS();
@@ -457,7 +461,7 @@ store_suspect(Diagnosis *diagnosis, const Suspect *suspect,
 		Float8GetDatum(suspect->probability),
 		Float8GetDatum(suspect->log_margin),
 		Float8GetDatum(suspect->margin),
-		Float8GetDatum(diagnosis->total[suspect->row]),
+		Float8GetDatum(nw_sum_value(&diagnosis->total[suspect->row])),
 		Int64GetDatum(diagnosis->harmful[suspect->row])
 	};
 	char		nulls[] = "          ";
@@ -528,8 +532,10 @@ nw_diagnose(PG_FUNCTION_ARGS)
 	delete_pair(&pair, SUSPECT_TABLE);
 
 	support = read_support(pair.support);
-	diagnosis.total = palloc_extended(sizeof(double) * support->n,
-									  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	diagnosis.total = palloc_extended(sizeof(NwSum) * support->n,
+									  MCXT_ALLOC_HUGE);
+	for (int64 i = 0; i < support->n; i++)
+		nw_sum_clear(&diagnosis.total[i]);
 	diagnosis.harmful = palloc_extended(sizeof(int64) * support->n,
 										MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	number_ids(&diagnosis, support);

@@ -15,6 +15,7 @@
 #include "batch.h"
 #include "metrics.h"
 #include "pair.h"
+#include "sum.h"
 
 /* Heaviest supports that label_match looks at. */
 #define MATCH_SUPPORTS	10
@@ -132,12 +133,15 @@ typedef struct Scores
 	int64		wrong;
 	int64		matches;		/* heaviest supports of the right label */
 	int64		heaviest;		/* heaviest supports looked at */
-	double		loss;
-	double		brier;
+	NwSum		loss;
+	NwSum		brier;
 	NwBins	   *bins;
 } Scores;
 
-/* The squared distance between the answer and the truth, over all classes. */
+/*
+ * The squared distance between the answer and the truth, over all classes in
+ * their byte order.
+ */
 static double
 brier_score(const NwAnswer *answer)
 {
@@ -175,8 +179,8 @@ add_scores(const NwAnswer *answer, void *arg)
 	if (nw_tally_position(tally, answer->truth_class) < 0)
 		scores->unseen++;
 	else
-		scores->loss += loss(answer);
-	scores->brier += brier_score(answer);
+		nw_sum_add(&scores->loss, loss(answer));
+	nw_sum_add(&scores->brier, brier_score(answer));
 	nw_bins_add(scores->bins, nw_tally_probability(tally, best), correct);
 	for (int i = 0; i < tally->top.n; i++)
 	{
@@ -209,6 +213,8 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	nw_pair_init(&pair, fcinfo, 0, 1, 3);
 	scores.bins = palloc(nw_bins_size(bins));
 	nw_bins_init(scores.bins, bins);
+	nw_sum_clear(&scores.loss);
+	nw_sum_clear(&scores.brier);
 	init_batch(&batch, &pair, add_scores, &scores);
 	batch.top = MATCH_SUPPORTS;
 	batch.unnamed = true;		/* equal ones are ordered by class first */
@@ -221,10 +227,11 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	nulls[v] = scores.n == 0;
 	values[v++] = Float8GetDatum((double) scores.wrong / Max(scores.n, 1));
 	nulls[v] = scores.n == scores.unseen;
-	values[v++] = Float8GetDatum(scores.loss /
+	values[v++] = Float8GetDatum(nw_sum_value(&scores.loss) /
 								 Max(scores.n - scores.unseen, 1));
 	nulls[v] = scores.n == 0;
-	values[v++] = Float8GetDatum(scores.brier / Max(scores.n, 1));
+	values[v++] = Float8GetDatum(nw_sum_value(&scores.brier) /
+								 Max(scores.n, 1));
 	nulls[v] = scores.n == 0;
 	values[v++] = Float8GetDatum(nw_bins_ece(scores.bins));
 	nulls[v] = scores.n == 0;
@@ -245,8 +252,7 @@ typedef struct Cell
 {
 	int			truth;
 	int			predicted;
-	int64		n;
-	double		confidence;		/* sum */
+	NwCalibrationBin bin;
 } Cell;
 
 typedef struct Confusion
@@ -282,9 +288,9 @@ add_confusion(const NwAnswer *answer, void *arg)
 										sizeof(Cell));
 	}
 	if (i == known)
-		confusion->cell[i] = (Cell) {key[0], key[1], 0, 0};
-	confusion->cell[i].n++;
-	confusion->cell[i].confidence += nw_tally_probability(tally, best);
+		confusion->cell[i] = (Cell) {.truth = key[0], .predicted = key[1]};
+	nw_bin_add(&confusion->cell[i].bin, nw_tally_probability(tally, best),
+			   key[0] == key[1]);
 }
 
 /* Order cells by truth, then prediction, in byte order, for qsort_arg. */
@@ -331,8 +337,8 @@ nw_confusion(PG_FUNCTION_ARGS)
 		Datum		values[4 + NW_PAIR_COLUMNS] = {
 			nw_bytes_datum(confusion.labels->text[cell->truth]),
 			nw_bytes_datum(confusion.labels->text[cell->predicted]),
-			Int64GetDatum(cell->n),
-			Float8GetDatum(cell->confidence / cell->n)
+			Int64GetDatum(cell->bin.count),
+			Float8GetDatum(nw_bin_confidence(&cell->bin))
 		};
 		bool		nulls[4 + NW_PAIR_COLUMNS] = {false};
 

@@ -83,15 +83,21 @@ fixed_point(double confidence)
 		(uint64_t) ((confidence - high) * 0x1p40);
 }
 
+/* Add a confidence to a bin. */
+void
+nw_bin_add(NwCalibrationBin *bin, double confidence, bool correct)
+{
+	bin->count++;
+	bin->correct += correct;
+	bin->confidence += fixed_point(confidence);
+}
+
 /* Add a confidence. */
 void
 nw_bins_add(NwBins *bins, double confidence, bool correct)
 {
-	NwCalibrationBin *bin = &bins->bin[nw_bins_find((int) bins->n, confidence)];
-
-	bin->count++;
-	bin->correct += correct;
-	bin->confidence += fixed_point(confidence);
+	nw_bin_add(&bins->bin[nw_bins_find((int) bins->n, confidence)],
+			   confidence, correct);
 }
 
 /* Add the contents of other bins. */

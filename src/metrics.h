@@ -51,7 +51,9 @@ extern int	nw_bins_find(int n, double confidence);
 /* Border i of n bins: the lower one of bin i, the upper one of bin i - 1. */
 extern double nw_bins_border(int n, int i);
 
+/* Add a confidence to its bin, or to a bin of its own, zeroed at first. */
 extern void nw_bins_add(NwBins *bins, double confidence, bool correct);
+extern void nw_bin_add(NwCalibrationBin *bin, double confidence, bool correct);
 
 /* Add the contents of other bins, of the same number. */
 extern void nw_bins_merge(NwBins *bins, const NwBins *other);

@@ -6,12 +6,27 @@
  * one pass over the distances serves all temperatures.  Each class is summed
  * against its own largest score, in the order of its rows, and the classes
  * are combined by log-sum-exp: a far class at a small tau does not underflow.
+ *
+ * These sums are plain ones.  Their order is that of the rows, which the caller
+ * fixes, and that of the classes.  Queries come in any order: what is added up
+ * over them is an NwSum or an integer.
  */
 #include "sweep.h"
 
 #include <math.h>
 
+#include "elementary.h"
 #include "simd.h"
+
+/* Make a point without queries. */
+void
+nw_sweep_point_init(NwSweepPoint *point, double tau, NwBins *bins)
+{
+	point->tau = tau;
+	nw_sum_clear(&point->loss);
+	point->wrong = 0;
+	point->bins = bins;
+}
 
 /* Find the largest score of each class; NW_SCORE_NONE where it has no row. */
 static void
@@ -43,14 +58,14 @@ log_mass(const double *score, const double *log_weight, int64_t n,
 		score = scratch;
 		inverse_tau = 1;
 	}
-	return shift + log(nw_simd->exp_sum(score, (int) n, inverse_tau, shift));
+	return shift + nw_log(nw_simd->exp_sum(score, (int) n, inverse_tau, shift));
 }
 
 /* Add one query at one temperature, from the logarithms of the masses. */
 static void
 add_point(NwSweepPoint *point, const double *mass, int nclasses, int truth)
 {
-	double		sum = 0;
+	double		sum;
 	int			best = 0;
 
 	for (int c = 1; c < nclasses; c++)
@@ -58,12 +73,11 @@ add_point(NwSweepPoint *point, const double *mass, int nclasses, int truth)
 		if (mass[c] > mass[best])
 			best = c;
 	}
-	for (int c = 0; c < nclasses; c++)
-		sum += exp(mass[c] - mass[best]);
+	sum = nw_simd->exp_sum(mass, nclasses, 1, mass[best]);
 	if (best != truth)
 		point->wrong++;
 	if (truth >= 0)
-		point->loss += log(sum) + (mass[best] - mass[truth]);
+		nw_sum_add(&point->loss, nw_log(sum) + (mass[best] - mass[truth]));
 	if (point->bins)
 		nw_bins_add(point->bins, 1 / sum, best == truth);
 }
@@ -103,11 +117,17 @@ nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
 }
 
 double
+nw_sweep_loss(const NwSweep *sweep, int i)
+{
+	return nw_sum_value(&sweep->point[i].loss);
+}
+
+double
 nw_sweep_nll(const NwSweep *sweep, int i)
 {
 	int64_t		seen = sweep->queries - sweep->unseen;
 
-	return seen > 0 ? sweep->point[i].loss / (double) seen : 0;
+	return seen > 0 ? nw_sweep_loss(sweep, i) / (double) seen : 0;
 }
 
 int
@@ -117,7 +137,7 @@ nw_sweep_best(const NwSweep *sweep)
 
 	for (int i = 1; i < sweep->n; i++)
 	{
-		if (sweep->point[i].loss < sweep->point[best].loss)
+		if (nw_sweep_loss(sweep, i) < nw_sweep_loss(sweep, best))
 			best = i;
 	}
 	return best;
@@ -126,8 +146,8 @@ nw_sweep_best(const NwSweep *sweep)
 double
 nw_sweep_vertex(const double *tau, const double *nll)
 {
-	double		left = log(tau[0]) - log(tau[1]);
-	double		right = log(tau[2]) - log(tau[1]);
+	double		left = nw_log(tau[0]) - nw_log(tau[1]);
+	double		right = nw_log(tau[2]) - nw_log(tau[1]);
 	double		fall = nll[0] - nll[1];
 	double		rise = nll[2] - nll[1];
 	double		denominator = 2 * (right * fall - left * rise);
@@ -138,5 +158,5 @@ nw_sweep_vertex(const double *tau, const double *nll)
 	step = (right * right * fall - left * left * rise) / denominator;
 	if (!(step > left && step < right))
 		return tau[1];
-	return tau[1] * exp(step);
+	return tau[1] * nw_exp(step);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "metrics.h"
+#include "sum.h"
 
 /* A score that no query can have: such a row is left out. */
 #define NW_SCORE_NONE	(-1e290)
@@ -19,10 +20,13 @@
 typedef struct NwSweepPoint
 {
 	double		tau;
-	double		loss;			/* sum over queries whose class has support */
+	NwSum		loss;			/* over queries whose class has support */
 	int64_t		wrong;
 	NwBins	   *bins;			/* NULL where calibration is not asked for */
 } NwSweepPoint;
+
+/* Make a point without queries; bins may be NULL. */
+extern void nw_sweep_point_init(NwSweepPoint *point, double tau, NwBins *bins);
 
 typedef struct NwSweep
 {
@@ -36,7 +40,8 @@ typedef struct NwSweep
  * Add one query at all temperatures.
  *
  * score [rows] are its scores at temperature 1, NW_SCORE_NONE where a row is
- * left out, rows sorted by class; log_weight [rows] may be NULL.
+ * left out, rows sorted by class; log_weight [rows] may be NULL.  The order of
+ * a class's rows shows in the last digits, so it must follow from the rows.
  * class_start [nclasses + 1] says where the rows of a class begin; truth is
  * the query's class, or -1 where it has no support.  scratch is [rows], work
  * [2 * nclasses].
@@ -46,7 +51,8 @@ extern void nw_sweep_add(NwSweep *sweep, const double *score,
 						 int nclasses, int truth, double *scratch,
 						 double *work);
 
-/* Mean loss at a point, over the queries whose class has support. */
+/* Loss at a point, and its mean, over the queries whose class has support. */
+extern double nw_sweep_loss(const NwSweep *sweep, int i);
 extern double nw_sweep_nll(const NwSweep *sweep, int i);
 
 /* The point of the smallest mean loss; the first of equals. */

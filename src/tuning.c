@@ -12,6 +12,7 @@
 #include "utils/memutils.h"
 
 #include "calibrate.h"
+#include "elementary.h"
 #include "registry.h"
 
 /* The default grid, in units of the typical spread of scores. */
@@ -29,12 +30,13 @@ nw_sweep_create(const double *tau, int n)
 	NwSweep    *sweep = palloc0(sizeof(NwSweep));
 
 	sweep->n = n;
-	sweep->point = palloc0(n * sizeof(NwSweepPoint));
+	sweep->point = palloc(n * sizeof(NwSweepPoint));
 	for (int i = 0; i < n; i++)
 	{
-		sweep->point[i].tau = tau[i];
-		sweep->point[i].bins = palloc(nw_bins_size(NW_CALIBRATION_BINS));
-		nw_bins_init(sweep->point[i].bins, NW_CALIBRATION_BINS);
+		NwBins	   *bins = palloc(nw_bins_size(NW_CALIBRATION_BINS));
+
+		nw_bins_init(bins, NW_CALIBRATION_BINS);
+		nw_sweep_point_init(&sweep->point[i], tau[i], bins);
 	}
 	return sweep;
 }
@@ -227,10 +229,10 @@ keep_best(Best *best, const NwSweep *sweep)
 static int
 last_nearly_best(const NwSweep *sweep)
 {
-	double		least = sweep->point[nw_sweep_best(sweep)].loss;
+	double		least = nw_sweep_loss(sweep, nw_sweep_best(sweep));
 	int			i = sweep->n - 1;
 
-	while (sweep->point[i].loss > least + log(2))
+	while (nw_sweep_loss(sweep, i) > least + M_LN2)
 		i--;
 	return i;
 }
@@ -246,9 +248,9 @@ nw_fill_evenly(double *tau, int n, double low, double high)
 static void
 fill_geometrically(double *tau, int n, double low, double high)
 {
-	nw_fill_evenly(tau, n, log(low), log(high));
+	nw_fill_evenly(tau, n, nw_log(low), nw_log(high));
 	for (int i = 0; i < n; i++)
-		tau[i] = Max(NW_TAU_MIN, Min(NW_TAU_MAX, exp(tau[i])));
+		tau[i] = Max(NW_TAU_MIN, Min(NW_TAU_MAX, nw_exp(tau[i])));
 }
 
 /* Look between the neighbours of a grid's best for a better one. */
