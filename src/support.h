@@ -78,8 +78,8 @@ extern void nw_support_check_rows(const NwSupport *support,
 
 /*
  * Put the rows in byte order of their labels; canonical also orders the rows
- * of a class by their vectors and ids, so that nothing is left of the order
- * in which they were read.
+ * of a class by their vectors, weights and ids, so that nothing is left of the
+ * order in which they were read.
  */
 extern void nw_support_sort(NwSupport *support, bool canonical);
 
