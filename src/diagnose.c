@@ -337,23 +337,27 @@ add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally,
 {
 	const NwSupport *support = diagnosis->batch->support;
 	const int  *order = nw_labels_order(support->labels);
-	double		log_total = nw_scaled_log(tally->total);
+	NwShares	of_total;
 
+	nw_shares_init(&of_total, tally->total);
 	for (int c = 0; c < support->labels->n; c++)
 	{
 		bool		own = order[c] == answer->truth_class;
 		int			position = nw_tally_position(tally, order[c]);
-		double		log_class;
+		NwShares	of_class;
 
 		if (position < 0)
 			continue;
-		log_class = nw_scaled_log(tally->value[position]);
+		if (own)
+			nw_shares_init(&of_class, tally->value[position]);
 		for (int64 i = support->class_start[c];
 			 i < support->class_start[c + 1]; i++)
 		{
 			double		score = terms->score[i];
-			double		w = nw_exp(score - log_total);
-			double		v = own ? nw_exp(score - log_class) : 0;
+			double		w = nw_share(&of_total, terms->bin[i], terms->hi[i],
+									 terms->lo[i]);
+			double		v = own ? nw_share(&of_class, terms->bin[i],
+										   terms->hi[i], terms->lo[i]) : 0;
 			double		influence;
 
 			if (score == -HUGE_VAL)

@@ -54,6 +54,9 @@
 /* Adding this rounds a number of magnitude below 2^51 to an integer. */
 #define ROUND		0x1.8p52
 
+/* Where the first terms of the series of log(1 + x) suffice, to 2^-59. */
+#define NEAR_ZERO	0x1p-8
+
 /* exp of what is above overflows, of what is below is 0. */
 #define EXP_MAX		710.0
 #define EXP_MIN		(-746.0)
@@ -98,11 +101,11 @@ join(double k, double f, double c)
 {
 	double		s = f / (2.0 + f);
 	double		z = s * s;
-	double		w = z * z;
+	double		z2 = z * z;
 	double		half = 0.5 * f * f;
-	double		even = P0 + w * (P2 + w * (P4 + w * P6));
-	double		odd = P1 + w * (P3 + w * (P5 + w * P7));
-	double		rest = z * (even + z * odd);
+	double		low = (P0 + z * P1) + z2 * (P2 + z * P3);
+	double		high = (P4 + z * P5) + z2 * (P6 + z * P7);
+	double		rest = z * (low + z2 * z2 * high);
 
 	return k * LN2_HI - ((half - (s * (half + rest) + (k * LN2_LO + c))) - f);
 }
@@ -139,6 +142,18 @@ nw_log(double x)
 	return join(k - scaled, f, 0);
 }
 
+/* Take log(1 + x) of a number below NEAR_ZERO in magnitude. */
+static inline double
+log1p_near_zero(double x)
+{
+	double		x2 = x * x;
+	double		low = 1.0 / 2 - x * (1.0 / 3);
+	double		middle = 1.0 / 4 - x * (1.0 / 5);
+	double		high = 1.0 / 6 - x * (1.0 / 7);
+
+	return x - x2 * (low + x2 * (middle + x2 * high));
+}
+
 /* Take the logarithm of 1 + x. */
 double
 nw_log1p(double x)
@@ -148,9 +163,13 @@ nw_log1p(double x)
 	double		f;
 	double		lost;
 
+	/* weights are mostly small: no division for these */
+	if (fabs(x) < NEAR_ZERO)
+		return log1p_near_zero(x);
+
 	/* bits of 1 + x would be lost, so f is x itself */
 	if (x > -0.29 && x < 0.41)
-		return fabs(x) < 0x1p-54 ? x : join(0, x, 0);
+		return join(0, x, 0);
 	if (!(sum > 0))
 		return sum == 0 ? -HUGE_VAL : (double) NAN;
 	if (sum == HUGE_VAL)

@@ -54,8 +54,8 @@ nw_mass_is_empty(const NwMass *mass)
  * Indexes beyond 2^53 leave gaps; the difference of two is exact all the same
  * wherever it is below NW_BINS.
  */
-static void
-raise_top(NwMass *mass, double top)
+void
+nw_mass_raise(NwMass *mass, double top)
 {
 	double		gap = top - mass->top;
 	int			by = gap < NW_BINS ? (int) gap : NW_BINS;
@@ -63,19 +63,6 @@ raise_top(NwMass *mass, double top)
 	for (int k = NW_BINS - 1; k >= 0; k--)
 		mass->bin[k] = k >= by ? mass->bin[k - by] : 0;
 	mass->top = top;
-}
-
-/* Add a term. */
-void
-nw_mass_add_split(NwMass *mass, double bin, uint64_t hi, uint64_t lo)
-{
-	double		gap;
-
-	if (bin > mass->top)
-		raise_top(mass, bin);
-	gap = mass->top - bin;
-	if (gap < NW_BINS)
-		mass->bin[(int) gap] += join(hi, lo);
 }
 
 /* Add exp(score). */
@@ -99,7 +86,7 @@ nw_mass_merge(NwMass *mass, const NwMass *other)
 	if (nw_mass_is_empty(other))
 		return;
 	if (other->top > mass->top)
-		raise_top(mass, other->top);
+		nw_mass_raise(mass, other->top);
 	gap = mass->top - other->top;
 	if (gap < NW_BINS)
 	{
@@ -160,7 +147,7 @@ nw_mass_add_run(NwMass *mass, int n, const double *bin,
 		uint64_t	high[NW_BINS];
 
 		if (top > mass->top)
-			raise_top(mass, top);
+			nw_mass_raise(mass, top);
 		nw_simd->bin_sum(mass->top, m, bin, hi, lo, low, high);
 		for (int k = 0; k < NW_BINS; k++)
 			mass->bin[k] += ((nw_uint128) high[k] << 32) + low[k];
@@ -229,7 +216,7 @@ nw_mass_add_scores(NwMass *mass, int n, const double *score)
 			uint64_t	high[NW_BINS];
 
 			if (bin > mass->top)
-				raise_top(mass, bin);
+				nw_mass_raise(mass, bin);
 			if (mass->top - bin < NW_BINS)
 			{
 				nw_simd->exp_bins(mass->top, m, score, low, high);
@@ -410,6 +397,19 @@ double
 nw_scaled_ratio(NwScaled a, NwScaled b)
 {
 	return scale_by_power(a.fraction / b.fraction, a.exponent - b.exponent);
+}
+
+/* Make a mass ready to tell shares. */
+void
+nw_shares_init(NwShares *shares, NwScaled mass)
+{
+	double		power;
+
+	shares->bin = floor(mass.exponent / NW_BIN_BITS);
+	power = NW_BIN_BITS * shares->bin - mass.exponent + NW_SHARE_SCALE;
+	for (int k = 0; k < NW_SHARE_BINS; k++)
+		shares->unit[k] = ldexp(1 / mass.fraction,
+								(int) power - NW_BIN_BITS * k);
 }
 
 /* Take a logarithm. */

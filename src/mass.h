@@ -51,8 +51,21 @@ extern bool nw_mass_is_empty(const NwMass *mass);
 /* Add exp(score). */
 extern void nw_mass_add(NwMass *mass, double score);
 
+/* Raise the highest bin to top, which is above it. */
+extern void nw_mass_raise(NwMass *mass, double top);
+
 /* Add a term as NwSimd.exp_split makes it. */
-extern void nw_mass_add_split(NwMass *mass, double bin, uint64_t hi, uint64_t lo);
+static inline void
+nw_mass_add_split(NwMass *mass, double bin, uint64_t hi, uint64_t lo)
+{
+	double		gap;
+
+	if (bin > mass->top)
+		nw_mass_raise(mass, bin);
+	gap = mass->top - bin;
+	if (gap < NW_BINS)
+		mass->bin[(int) gap] += ((nw_uint128) hi << 64) | lo;
+}
 
 /* Add all terms of another sum. */
 extern void nw_mass_merge(NwMass *mass, const NwMass *other);
@@ -105,6 +118,43 @@ extern NwScaled nw_scaled_sum(const NwScaled *values, int n);
 
 /* a / b as a double: 0 where it underflows; b is not 0. */
 extern double nw_scaled_ratio(NwScaled a, NwScaled b);
+
+/*
+ * A mass made ready to tell of many terms what share of it they are: terms of
+ * its own bin and of those below, as far down as a double goes.
+ */
+#define NW_SHARE_BINS	36
+#define NW_SHARE_SCALE	96		/* so that no unit is subnormal */
+
+typedef struct NwShares
+{
+	double		bin;
+	double		unit[NW_SHARE_BINS];	/* 2^NW_SHARE_SCALE times what a term of
+										 * 2^52 in that bin is of the mass */
+} NwShares;
+
+/* Make a mass ready; it is not 0. */
+extern void nw_shares_init(NwShares *shares, NwScaled mass);
+
+/*
+ * What a term as NwSimd.exp_split makes it is of the mass, which is no
+ * smaller: 0 where that underflows.  Off by less than 2 units in the last place.
+ */
+static inline double
+nw_share(const NwShares *shares, double bin, uint64_t hi, uint64_t lo)
+{
+	double		gap = shares->bin - bin;
+	double		value;
+
+	if (!(gap >= 0 && gap < NW_SHARE_BINS))
+		return 0;
+
+	/* three parts that are signed integers, too; the sum has 53 bits */
+	value = (double) (int64_t) hi * 0x1p-84 +
+		((double) (int64_t) (lo >> 32) * 0x1p-116 +
+		 (double) (int64_t) (lo & UINT32_MAX) * 0x1p-148);
+	return value * shares->unit[(int) gap];
+}
 
 /* The natural logarithm: -HUGE_VAL for 0. */
 extern double nw_scaled_log(NwScaled a);

@@ -135,6 +135,36 @@ check_weights(double low, double high)
 	free(scores);
 }
 
+/* Check shares of a mass against ratios. */
+static void
+check_shares(double low, double high, double heaviest)
+{
+	NwShares	shares;
+	NwScaled	mass = nw_scaled_exp(heaviest);
+
+	mass.fraction = check_uniform(mass.fraction, 2);
+	nw_shares_init(&shares, mass);
+	for (int i = 0; i < 20000; i++)
+	{
+		double		score = check_uniform(low, high);
+		double		bin;
+		uint64_t	hi;
+		uint64_t	lo;
+		double		share;
+		double		expected;
+
+		nw_simd->exp_split(&score, 1, &bin, &hi, &lo);
+		share = nw_share(&shares, bin, hi, lo);
+		expected = nw_scaled_ratio(nw_scaled_exp(score), mass);
+		CHECK(fabs(share - expected) <= 2 * DBL_EPSILON * expected +
+			  0x1p-1074, "exp(%a): %a, not %a", score, share, expected);
+	}
+	CHECK(nw_share(&shares, -HUGE_VAL, 0, 0) == 0, "no term");
+	if (fabs(shares.bin) < 0x1p50)
+		CHECK(nw_share(&shares, shares.bin - NW_SHARE_BINS, 0, 1) == 0,
+			  "far below");
+}
+
 int
 main(void)
 {
@@ -144,5 +174,10 @@ main(void)
 	check_weights(-10, 0);
 	check_weights(-1000, -500);
 	check_weights(-1e6, 1e6);
+	check_shares(-30, 0, 0);
+	check_shares(-800, 0, 0.3);
+	check_shares(600, 800, 800);
+	check_shares(-1e10 - 750, -1e10, -1e10);
+	check_shares(-1e200, -0.999e200, -0.999e200);
 	return check_finish();
 }
