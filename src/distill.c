@@ -21,7 +21,6 @@
 #include "args.h"
 #include "batch.h"
 #include "calibrate.h"
-#include "diagnose.h"
 #include "kmeans.h"
 #include "progress.h"
 #include "prototypes.h"
@@ -388,7 +387,7 @@ notice_small_classes(const Task *task, const int *order)
 
 /* Distill every class and store the prototypes; return how many. */
 static int64
-store_prototypes(const Task *task, Oid schema, const char *name)
+store_prototypes(const Task *task, Oid schema, const NwSet *set)
 {
 	const NwSupport *support = task->support;
 	const int  *order = nw_labels_order(support->labels);
@@ -424,7 +423,7 @@ store_prototypes(const Task *task, Oid schema, const char *name)
 				.weight = prototypes->weight[c]
 			};
 
-			nw_prototypes_insert(schema, name, &prototype);
+			nw_prototypes_insert(schema, set, &prototype);
 			stored++;
 		}
 		MemoryContextSwitchTo(caller);
@@ -597,7 +596,7 @@ cross_fit_tau(const Task *task, const NwSource *source, double before)
 
 /* Register the distilled set, in place of an earlier one where there is. */
 static void
-register_distilled(Oid schema, const NwSet *old, const NwSet *set)
+register_distilled(Oid schema, const NwSet *old, NwSet *set)
 {
 	if (old)
 	{
@@ -680,7 +679,7 @@ nw_distill(PG_FUNCTION_ARGS)
 
 	set = *source->set;
 	set.name = name;
-	set.owner = GetUserNameFromId(GetUserId(), false);
+	set.owner = GetUserId();
 	set.mode = mode;
 	set.parent = parent;
 	set.weight = NULL;
@@ -690,10 +689,9 @@ nw_distill(PG_FUNCTION_ARGS)
 	set.dim = support->dim;
 	if (calibrate)
 		set.tau = cross_fit_tau(&task, source, set.tau);
-	nw_prototypes_delete(schema, name);
-	nw_diagnosis_delete(schema, name);
-	stored = store_prototypes(&task, schema, name);
+	nw_set_hold(schema, source->set);
 	register_distilled(schema, old, &set);
+	stored = store_prototypes(&task, schema, &set);
 	nw_progress_done();
 	PopActiveSnapshot();
 	PG_RETURN_INT64(stored);
