@@ -47,7 +47,7 @@ COMMENT ON SEQUENCE @extschema@.nw_version IS
 
 CREATE TABLE @extschema@.nw_registry (
 	set_id int8 PRIMARY KEY,
-	name text COLLATE "C" NOT NULL,
+	name text COLLATE "C" NOT NULL CONSTRAINT nw_registry_name UNIQUE,
 	owner regrole NOT NULL,
 	mode text NOT NULL,
 	parent text COLLATE "C",
@@ -65,7 +65,6 @@ CREATE TABLE @extschema@.nw_registry (
 	version int8 NOT NULL,
 	centroids boolean NOT NULL
 ) USING heap;
-CREATE UNIQUE INDEX nw_registry_name ON @extschema@.nw_registry (name);
 GRANT SELECT ON @extschema@.nw_registry TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_registry IS
 	'registered sets; read it through nw_sets, change it through nw_register, nw_unregister and nw_set_tau';

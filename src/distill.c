@@ -184,7 +184,14 @@ add_member(const Task *task, Prototypes *prototypes, int which, int64 row)
 {
 	prototypes->members[which]++;
 	if (task->by_members)
+	{
 		prototypes->weight[which] += row_weight(task->support, row);
+		if (isinf(prototypes->weight[which]))
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("the weights of a prototype's members add up to more than double precision holds"),
+					 errhint("Weights are relative: divide all of them by a large number, or pass weights => 'equal'.")));
+	}
 	else
 		prototypes->weight[which] = 1;
 }

@@ -62,7 +62,7 @@ read_entries(Oid registry)
 	return acl;
 }
 
-/* True where a role has an entry of its own. */
+/* True where a role has an entry of its own; nobody's OID is PUBLIC's. */
 static bool
 has_entry(const Acl *acl, Oid role)
 {
@@ -70,7 +70,7 @@ has_entry(const Acl *acl, Oid role)
 
 	for (int i = 0; i < ACL_NUM(acl); i++)
 	{
-		if (item[i].ai_grantee == role)
+		if (OidIsValid(role) && item[i].ai_grantee == role)
 			return true;
 	}
 	return false;

@@ -68,11 +68,10 @@ foreach my $table (@tables)
 		"UPDATE own.$table SET label = 'x'",
 		"DELETE FROM own.$table",
 		"DROP TABLE own.$table CASCADE",
-		"ALTER EXTENSION nwhead DROP TABLE own.$table",
-		"GRANT ALL ON own.$table TO eve")
+		"ALTER EXTENSION nwhead DROP TABLE own.$table")
 	{
 		like(result('own', "SET SESSION AUTHORIZATION eve; $change"),
-			qr/must be owner of|permission denied for|cannot drop table .* because extension nwhead requires it/, "eve: $change");
+			qr/must be owner of|permission denied for|there is no primary key|cannot drop table .* because extension nwhead requires it/, "eve: $change");
 	}
 }
 foreach my $change ('ALTER SEQUENCE own.nw_version RESTART', "SELECT setval('own.nw_version', 1)",
@@ -82,6 +81,15 @@ foreach my $change ('ALTER SEQUENCE own.nw_version RESTART', "SELECT setval('own
 	like(result('own', "SET SESSION AUTHORIZATION eve; $change"),
 		qr/must be owner of|permission denied for|cannot drop index .* because/, "eve: $change");
 }
+is( $node->safe_psql('own', q{
+		GRANT USAGE ON SCHEMA own TO PUBLIC;
+		SET SESSION AUTHORIZATION eve;
+		SET client_min_messages = error;
+		GRANT ALL ON ALL TABLES IN SCHEMA own TO eve, bob;
+		SELECT DISTINCT p FROM pg_class AS c, unnest('{INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER}'::text[]) AS p
+		 WHERE relnamespace = 'own'::regnamespace AND relkind IN ('r', 'v')
+		   AND (has_table_privilege('bob', c.oid, p) OR (has_table_privilege('eve', c.oid, p) AND (p <> 'INSERT' OR relname NOT LIKE 'nw\_saved\_%')))}),
+	'', 'nor has anyone a right to write');
 is($node->safe_psql('postgres', "SELECT rolsuper FROM pg_roles WHERE rolname = 'eve'"), 'f', 'eve is who she was');
 
 # No copies of rows for who is no member, the extension's owner included
@@ -135,27 +143,26 @@ my @changes = (
 	[ 'a table in its place', 'ALTER TABLE own.nw_registry RENAME TO old; CREATE TABLE own.nw_registry (LIKE own.old INCLUDING ALL)' ],
 	[ 'another owner', 'ALTER TABLE own.nw_registry OWNER TO eve' ],
 	[ 'no member of the extension', 'ALTER EXTENSION nwhead DROP TABLE own.nw_registry' ],
-	[ 'another index', 'DROP INDEX own.nw_registry_name; CREATE TABLE own.evil (a tsvector); CREATE INDEX nw_registry_name ON own.evil USING gist (a)' ],
-	[ 'a table for an index', 'DROP INDEX own.nw_registry_name; CREATE TABLE own.nw_registry_name (a int)' ],
-	[ 'an index of another order', 'DROP INDEX own.nw_registry_name; CREATE UNIQUE INDEX nw_registry_name ON own.nw_registry (name COLLATE "POSIX")' ],
-	[ 'an index that is not unique', 'DROP INDEX own.nw_registry_name; CREATE INDEX nw_registry_name ON own.nw_registry (name)' ],
-	[ 'a partial index', 'DROP INDEX own.nw_registry_name; CREATE UNIQUE INDEX nw_registry_name ON own.nw_registry (name) WHERE tau > 0' ],
+	[ 'another index', 'ALTER TABLE own.nw_registry DROP CONSTRAINT nw_registry_name; CREATE TABLE own.evil (a tsvector); CREATE INDEX nw_registry_name ON own.evil USING gist (a)' ],
+	[ 'a table for an index', 'ALTER TABLE own.nw_registry DROP CONSTRAINT nw_registry_name; CREATE TABLE own.nw_registry_name (a int)' ],
+	[ 'an index of another order', 'ALTER TABLE own.nw_registry DROP CONSTRAINT nw_registry_name; CREATE UNIQUE INDEX nw_registry_name ON own.nw_registry (name COLLATE "POSIX")' ],
+	[ 'an index that is not unique', 'ALTER TABLE own.nw_registry DROP CONSTRAINT nw_registry_name; CREATE INDEX nw_registry_name ON own.nw_registry (name)' ],
+	[ 'a partial index', 'ALTER TABLE own.nw_registry DROP CONSTRAINT nw_registry_name; CREATE UNIQUE INDEX nw_registry_name ON own.nw_registry (name) WHERE tau > 0' ],
 	[ 'an index of an expression', 'CREATE INDEX ON own.nw_registry (lower(name))' ],
 	[ 'a hash index', 'CREATE INDEX ON own.nw_registry USING hash (name)' ],
 	[ 'a trigger', 'CREATE TRIGGER t AFTER UPDATE ON own.nw_registry FOR EACH ROW EXECUTE FUNCTION own.trap()' ],
 	[ 'a rule', 'CREATE RULE r AS ON DELETE TO own.nw_registry DO ALSO SELECT 1' ],
-	[ 'a policy', 'CREATE POLICY p ON own.nw_registry USING (true)' ],
 	[ 'row-level security', 'ALTER TABLE own.nw_registry ENABLE ROW LEVEL SECURITY' ],
 	[ 'a child', 'CREATE TABLE own.child () INHERITS (own.nw_registry)' ],
 	[ 'another column', 'ALTER TABLE own.nw_registry ADD COLUMN x int' ],
 	[ 'a column less', 'ALTER TABLE own.nw_registry DROP COLUMN centroids' ],
-	[ 'another type', 'ALTER TABLE own.nw_registry ALTER k TYPE int8' ],
-	[ 'not logged', 'ALTER TABLE own.nw_diagnosed_influence SET UNLOGGED, DROP CONSTRAINT nw_diagnosed_influence_support_fkey; ALTER TABLE own.nw_diagnosed_influence SET UNLOGGED', 'nw_diagnosed_influence' ],
+	[ 'another type', 'ALTER TABLE own.nw_registry ALTER version TYPE int4' ],
+	[ 'not logged', 'ALTER TABLE own.nw_diagnosed_influence SET UNLOGGED', 'nw_diagnosed_influence' ],
 	[ 'a view for prototypes', 'ALTER TABLE own.nw_prototype RENAME TO old; CREATE VIEW own.nw_prototype AS SELECT * FROM own.old', 'nw_prototype' ],
 	[ 'prototypes without a policy', 'DROP POLICY nw_members ON own.nw_prototype', 'nw_prototype' ],
 	[ 'prototypes that anyone reads', 'ALTER TABLE own.nw_prototype DISABLE ROW LEVEL SECURITY', 'nw_prototype' ],
 	[ 'a trigger on suspects', 'CREATE TRIGGER t BEFORE INSERT ON own.nw_diagnosed_suspect FOR EACH ROW EXECUTE FUNCTION own.trap()', 'nw_diagnosed_suspect' ],
-	[ 'a table for the sequence', 'DROP SEQUENCE own.nw_version; CREATE TABLE own.nw_version (x int)', 'nw_version' ],
+	[ 'a table for the sequence', 'ALTER EXTENSION nwhead DROP SEQUENCE own.nw_version; DROP SEQUENCE own.nw_version; CREATE TABLE own.nw_version (x int)', 'nw_version' ],
 );
 foreach my $change (@changes)
 {
@@ -165,15 +172,13 @@ foreach my $change (@changes)
 	  : $relation eq 'nw_prototype' ? ("own.nw_predict('[1,1]'::vector, 'p')", "own.nw_distill('s', 'n')")
 	  : $relation eq 'nw_version' ? ("own.nw_set_tau('s', 2)", "own.nw_register('n', 'alice.t')")
 	  : ("own.nw_diagnose('s', 's')");
-	$sql = "SET client_min_messages = error; $sql" unless $relation && $relation eq 'nw_version';
-	# members cannot be dropped one by one
-	$sql =~ s/DROP (INDEX|SEQUENCE) (own\.\w+);/ALTER EXTENSION nwhead DROP SEQUENCE $2; DROP SEQUENCE $2;/ if $sql =~ /DROP SEQUENCE/;
 	foreach my $call (@calls)
 	{
 		like(result('own', "BEGIN; $sql; SELECT $call; ROLLBACK"),
 			qr/relation "\w+" of extension "nwhead" (has been altered|does not exist)/, "$name: $call");
 	}
-	# a verdict of before the change does not stand
+	# a verdict of before the change does not stand, where sessions hear of the change
+	next if $sql =~ /ALTER EXTENSION nwhead DROP TABLE/;
 	my $call = $calls[0];
 	like(result('own', "SELECT $call; BEGIN; $sql; SELECT $call; ROLLBACK"),
 		qr/relation "\w+" of extension "nwhead" (has been altered|does not exist)/, "$name: in a session that has used it");
