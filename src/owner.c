@@ -30,9 +30,11 @@
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -192,13 +194,29 @@ make_entry(Relation registry, Oid role)
 		change_entry(registry, lfirst_oid(cell), true);
 }
 
+/* Keep a role's entry as it is until the transaction ends. */
+static bool
+lock_entry(Oid registry, Oid role, LOCKMODE lockmode, bool wait)
+{
+	LOCKTAG		tag;
+
+	/* sets are locked by their names under subobject 0 */
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, registry, role, 1);
+	if (LockAcquire(&tag, lockmode, false, !wait) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+	AcceptInvalidationMessages();
+	return true;
+}
+
 void
 nw_owner_bind(Oid schema, Oid role)
 {
 	Relation	registry = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
 	Oid			relid = RelationGetRelid(registry);
-	Acl		   *acl = read_entries(relid);
+	Acl		   *acl;
 
+	(void) lock_entry(relid, role, AccessShareLock, true);
+	acl = read_entries(relid);
 	if (acl == NULL || !has_entry(acl, role))
 	{
 		/* one at a time, and the second sees what the first has done */
@@ -241,11 +259,12 @@ nw_owner_release(Oid schema, Oid role)
 	Acl		   *acl = read_entries(relid);
 
 	/*
-	 * Where somebody else is writing, that may be the role's next set: an
-	 * entry too many does little harm.
+	 * Where the role is registering another set, or another role gets or
+	 * loses its entry, leave it: an entry too many does little harm.
 	 */
 	if (acl && has_entry(acl, role) && !owns_sets(registry, role) &&
-		ConditionalLockRelationOid(relid, ShareRowExclusiveLock) &&
+		lock_entry(relid, role, AccessExclusiveLock, false) &&
+		ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock) &&
 		has_entry(read_entries(relid), role) && !owns_sets(registry, role))
 		change_entry(registry, role, false);
 	table_close(registry, NoLock);
