@@ -312,6 +312,8 @@ CREATE TRIGGER nw_restore BEFORE INSERT ON @extschema@.nw_saved_set
 	FOR EACH ROW EXECUTE FUNCTION @extschema@.nw_restore_set();
 CREATE TRIGGER nw_restore BEFORE INSERT ON @extschema@.nw_saved_prototype
 	FOR EACH ROW EXECUTE FUNCTION @extschema@.nw_restore_prototype();
+ALTER TABLE @extschema@.nw_saved_set ENABLE ALWAYS TRIGGER nw_restore;
+ALTER TABLE @extschema@.nw_saved_prototype ENABLE ALWAYS TRIGGER nw_restore;
 
 GRANT SELECT ON @extschema@.nw_saved_set, @extschema@.nw_saved_prototype
 	TO PUBLIC;

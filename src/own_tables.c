@@ -270,16 +270,14 @@ columns_match(TupleDesc desc, const OwnTable *own)
 static bool
 triggers_match(const TriggerDesc *triggers)
 {
-	Oid			extension = nw_extension_find(EXTENSION_NAME, NULL);
-
 	for (int i = 0; triggers && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
 
 		if (trigger->tgisinternal ?
 			trigger->tgfoid >= FirstUnpinnedObjectId :
-			getExtensionOfObject(ProcedureRelationId,
-								 trigger->tgfoid) != extension)
+			getExtensionOfObject(ProcedureRelationId, trigger->tgfoid) !=
+			nw_extension_find(EXTENSION_NAME, NULL))
 			return false;
 	}
 	return true;

@@ -135,7 +135,10 @@ like(result('own', q{CREATE TABLE public.trick (LIKE own.nw_saved_set); CREATE T
 	qr/function is for inserting into table "nw_saved_set"/, 'the trigger serves no other table');
 like(result('own', q{ALTER TABLE own.nw_saved_set DISABLE TRIGGER ALL; INSERT INTO own.nw_saved_set VALUES (} . sprintf($row, 'x', 'eve', 'full', 'NULL', 'NULL') . ')'),
 	qr/nw_restored_by_trigger/, 'without its trigger a row is refused, not lost');
-$node->safe_psql('own', 'ALTER TABLE own.nw_saved_set ENABLE TRIGGER ALL');
+$node->safe_psql('own', 'ALTER TABLE own.nw_saved_set ENABLE TRIGGER ALL; ALTER TABLE own.nw_saved_set ENABLE ALWAYS TRIGGER nw_restore');
+is( result('own', q{SET session_replication_role = replica; SET client_min_messages = error; INSERT INTO own.nw_saved_set VALUES (}
+		  . sprintf($row, 'replica', 'eve', 'full', 'NULL', 'NULL') . q{); SELECT owner FROM own.nw_sets WHERE name = 'replica'; SELECT own.nw_unregister('replica')}),
+	"eve\n", 'which is not for a session to turn off');
 
 # What a superuser has changed is refused before it is read or written
 my @changes = (
