@@ -3,7 +3,8 @@
 -- complain if the script is sourced in psql rather than by CREATE EXTENSION
 \echo Use "CREATE EXTENSION nwhead CASCADE" to load this file. \quit
 
--- pgvector's types are found in pgvector's own schema and nowhere else
+-- pgvector's types are found in pgvector's own schema and nowhere else, and are
+-- members of the extension
 DO $$
 DECLARE
 	vector_schema text;
@@ -12,8 +13,17 @@ BEGIN
 	  FROM pg_catalog.pg_extension AS e
 	  JOIN pg_catalog.pg_namespace AS n
 	    ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
-	 WHERE e.extname OPERATOR(pg_catalog.=) 'vector';
-	IF pg_catalog.to_regtype(pg_catalog.format('%I.halfvec', vector_schema)) IS NULL THEN
+	  JOIN pg_catalog.pg_type AS t
+	    ON t.typnamespace OPERATOR(pg_catalog.=) n.oid
+	  JOIN pg_catalog.pg_depend AS d
+	    ON d.objid OPERATOR(pg_catalog.=) t.oid
+	   AND d.refobjid OPERATOR(pg_catalog.=) e.oid
+	 WHERE e.extname OPERATOR(pg_catalog.=) 'vector'
+	   AND t.typname OPERATOR(pg_catalog.=) 'halfvec'
+	   AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass
+	   AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::pg_catalog.regclass
+	   AND d.deptype OPERATOR(pg_catalog.=) 'e';
+	IF vector_schema IS NULL THEN
 		RAISE EXCEPTION 'nwhead needs pgvector 0.7.0 or later'
 			USING ERRCODE = 'feature_not_supported',
 				  HINT = 'Install it, then run ALTER EXTENSION vector UPDATE.';
@@ -26,12 +36,19 @@ $$;
 --
 -- Registry
 --
+-- The tables belong to the superuser that this script runs as, also where the
+-- extension is trusted and belongs to somebody else: src/own_tables.c.
+--
 
 CREATE SEQUENCE @extschema@.nw_version;
 
+COMMENT ON SEQUENCE @extschema@.nw_version IS
+	'ids and versions of registered sets';
+
 CREATE TABLE @extschema@.nw_registry (
-	name text COLLATE "C" PRIMARY KEY,
-	owner name NOT NULL,
+	set_id int8 PRIMARY KEY,
+	name text COLLATE "C" NOT NULL CONSTRAINT nw_registry_name UNIQUE,
+	owner regrole NOT NULL,
 	mode text NOT NULL,
 	parent text COLLATE "C",
 	schema name,
@@ -47,27 +64,27 @@ CREATE TABLE @extschema@.nw_registry (
 	dim int4,
 	version int8 NOT NULL,
 	centroids boolean NOT NULL
-);
-
-ALTER TABLE @extschema@.nw_registry OWNER TO @extowner@;
-ALTER SEQUENCE @extschema@.nw_version OWNER TO @extowner@;
+) USING heap;
 GRANT SELECT ON @extschema@.nw_registry TO PUBLIC;
-SELECT pg_catalog.pg_extension_config_dump('@extschema@.nw_registry', '');
-SELECT pg_catalog.pg_extension_config_dump('@extschema@.nw_version', '');
-
-COMMENT ON SEQUENCE @extschema@.nw_version IS
-	'versions of registered sets';
 COMMENT ON TABLE @extschema@.nw_registry IS
 	'registered sets; read it through nw_sets, change it through nw_register, nw_unregister and nw_set_tau';
+
+CREATE FUNCTION @extschema@.nw_is_owner(owner regrole)
+RETURNS boolean LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_is_owner';
+COMMENT ON FUNCTION @extschema@.nw_is_owner(regrole) IS
+	'whether the caller has the privileges of a role that owns sets';
 
 CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 	SELECT r.name, r.mode, r.parent,
 		   pg_catalog.format('%I.%I', r.schema, r.relation) AS relation,
 		   r.embedding, r.label, r.id, r.weight,
-		   r.kernel, r.tau, r.k, r.seed, r.dim, r.owner
+		   r.kernel, r.tau, r.k, r.seed, r.dim,
+		   (SELECT o.rolname
+			  FROM pg_catalog.pg_roles AS o
+			 WHERE o.oid OPERATOR(pg_catalog.=) r.owner) AS owner
 	  FROM @extschema@.nw_registry AS r;
 
-ALTER VIEW @extschema@.nw_sets OWNER TO @extowner@;
 GRANT SELECT ON @extschema@.nw_sets TO PUBLIC;
 COMMENT ON VIEW @extschema@.nw_sets IS
 	'registered sets: where their rows are, and how they are compared';
@@ -100,42 +117,42 @@ COMMENT ON FUNCTION @extschema@.nw_set_tau(text, float8) IS
 --
 
 CREATE TABLE @extschema@.nw_prototype (
-	set text COLLATE "C" NOT NULL,
+	set_id int8 NOT NULL
+		REFERENCES @extschema@.nw_registry ON DELETE CASCADE,
 	label text NOT NULL,
 	ordinal int4 NOT NULL,
 	embedding vector NOT NULL,
 	members int8 NOT NULL,
 	source_id text,
 	weight float8 NOT NULL
-);
-CREATE INDEX nw_prototype_set ON @extschema@.nw_prototype (set);
-ALTER TABLE @extschema@.nw_prototype OWNER TO @extowner@;
+) USING heap;
+CREATE INDEX nw_prototype_set ON @extschema@.nw_prototype (set_id);
 ALTER TABLE @extschema@.nw_prototype ENABLE ROW LEVEL SECURITY;
 CREATE POLICY nw_members ON @extschema@.nw_prototype FOR SELECT USING (
 	EXISTS (SELECT 1
 			  FROM @extschema@.nw_registry AS r
-			  JOIN pg_catalog.pg_roles AS o
-				ON o.rolname OPERATOR(pg_catalog.=) r.owner
-			 WHERE r.name OPERATOR(pg_catalog.=) nw_prototype.set
-			   AND pg_catalog.pg_has_role(o.oid, 'USAGE')));
+			 WHERE r.set_id OPERATOR(pg_catalog.=) nw_prototype.set_id
+			   AND @extschema@.nw_is_owner(r.owner)));
 GRANT SELECT ON @extschema@.nw_prototype TO PUBLIC;
-SELECT pg_catalog.pg_extension_config_dump('@extschema@.nw_prototype', '');
 COMMENT ON TABLE @extschema@.nw_prototype IS
 	'rows of distilled sets; read it through nw_prototypes, change it through nw_distill';
 
 CREATE VIEW @extschema@.nw_prototypes WITH (security_invoker) AS
-	SELECT p.set, p.label, p.ordinal, p.embedding, p.members, p.source_id,
-		   p.weight
-	  FROM @extschema@.nw_prototype AS p;
+	SELECT r.name AS set, p.label, p.ordinal, p.embedding, p.members,
+		   p.source_id, p.weight
+	  FROM @extschema@.nw_prototype AS p
+	  JOIN @extschema@.nw_registry AS r
+		ON r.set_id OPERATOR(pg_catalog.=) p.set_id;
 
-ALTER VIEW @extschema@.nw_prototypes OWNER TO @extowner@;
 GRANT SELECT ON @extschema@.nw_prototypes TO PUBLIC;
 COMMENT ON VIEW @extschema@.nw_prototypes IS
 	'rows of distilled sets, for members of the role that owns the set';
 
 CREATE TABLE @extschema@.nw_diagnosed_influence (
-	support text COLLATE "C" NOT NULL,
-	queries text COLLATE "C" NOT NULL,
+	support int8 NOT NULL
+		REFERENCES @extschema@.nw_registry ON DELETE CASCADE,
+	queries int8 NOT NULL
+		REFERENCES @extschema@.nw_registry ON DELETE CASCADE,
 	helpful boolean NOT NULL,
 	query_id text,
 	truth text NOT NULL,
@@ -145,25 +162,26 @@ CREATE TABLE @extschema@.nw_diagnosed_influence (
 	label text NOT NULL,
 	weight float8 NOT NULL,
 	influence float8 NOT NULL
-);
-CREATE INDEX nw_diagnosed_influence_sets
+) USING heap;
+CREATE INDEX nw_diagnosed_influence_support
 	ON @extschema@.nw_diagnosed_influence (support, queries);
-ALTER TABLE @extschema@.nw_diagnosed_influence OWNER TO @extowner@;
+CREATE INDEX nw_diagnosed_influence_queries
+	ON @extschema@.nw_diagnosed_influence (queries);
 ALTER TABLE @extschema@.nw_diagnosed_influence ENABLE ROW LEVEL SECURITY;
 CREATE POLICY nw_members ON @extschema@.nw_diagnosed_influence FOR SELECT USING (
 	EXISTS (SELECT 1
 			  FROM @extschema@.nw_registry AS r
-			  JOIN pg_catalog.pg_roles AS o
-				ON o.rolname OPERATOR(pg_catalog.=) r.owner
-			 WHERE r.name OPERATOR(pg_catalog.=) nw_diagnosed_influence.support
-			   AND pg_catalog.pg_has_role(o.oid, 'USAGE')));
+			 WHERE r.set_id OPERATOR(pg_catalog.=) nw_diagnosed_influence.support
+			   AND @extschema@.nw_is_owner(r.owner)));
 GRANT SELECT ON @extschema@.nw_diagnosed_influence TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_diagnosed_influence IS
 	'what nw_diagnose found; read it through nw_helpful_supports and nw_harmful_supports';
 
 CREATE TABLE @extschema@.nw_diagnosed_suspect (
-	support text COLLATE "C" NOT NULL,
-	queries text COLLATE "C" NOT NULL,
+	support int8 NOT NULL
+		REFERENCES @extschema@.nw_registry ON DELETE CASCADE,
+	queries int8 NOT NULL
+		REFERENCES @extschema@.nw_registry ON DELETE CASCADE,
 	support_id text,
 	label text NOT NULL,
 	suggested_label text NOT NULL,
@@ -172,54 +190,169 @@ CREATE TABLE @extschema@.nw_diagnosed_suspect (
 	margin float8 NOT NULL,
 	total_influence float8 NOT NULL,
 	times_harmful int8 NOT NULL
-);
-CREATE INDEX nw_diagnosed_suspect_sets
+) USING heap;
+CREATE INDEX nw_diagnosed_suspect_support
 	ON @extschema@.nw_diagnosed_suspect (support, queries);
-ALTER TABLE @extschema@.nw_diagnosed_suspect OWNER TO @extowner@;
+CREATE INDEX nw_diagnosed_suspect_queries
+	ON @extschema@.nw_diagnosed_suspect (queries);
 ALTER TABLE @extschema@.nw_diagnosed_suspect ENABLE ROW LEVEL SECURITY;
 CREATE POLICY nw_members ON @extschema@.nw_diagnosed_suspect FOR SELECT USING (
 	EXISTS (SELECT 1
 			  FROM @extschema@.nw_registry AS r
-			  JOIN pg_catalog.pg_roles AS o
-				ON o.rolname OPERATOR(pg_catalog.=) r.owner
-			 WHERE r.name OPERATOR(pg_catalog.=) nw_diagnosed_suspect.support
-			   AND pg_catalog.pg_has_role(o.oid, 'USAGE')));
+			 WHERE r.set_id OPERATOR(pg_catalog.=) nw_diagnosed_suspect.support
+			   AND @extschema@.nw_is_owner(r.owner)));
 GRANT SELECT ON @extschema@.nw_diagnosed_suspect TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_diagnosed_suspect IS
 	'what nw_diagnose found; read it through nw_suspect_supports';
 
 CREATE VIEW @extschema@.nw_helpful_supports WITH (security_invoker) AS
-	SELECT d.support, d.queries, d.query_id, d.truth, d.predicted, d.rank,
-		   d.support_id, d.label, d.weight, d.influence
+	SELECT s.name AS support, q.name AS queries, d.query_id, d.truth,
+		   d.predicted, d.rank, d.support_id, d.label, d.weight, d.influence
 	  FROM @extschema@.nw_diagnosed_influence AS d
+	  JOIN @extschema@.nw_registry AS s
+		ON s.set_id OPERATOR(pg_catalog.=) d.support
+	  JOIN @extschema@.nw_registry AS q
+		ON q.set_id OPERATOR(pg_catalog.=) d.queries
 	 WHERE d.helpful;
 
-ALTER VIEW @extschema@.nw_helpful_supports OWNER TO @extowner@;
 GRANT SELECT ON @extschema@.nw_helpful_supports TO PUBLIC;
 COMMENT ON VIEW @extschema@.nw_helpful_supports IS
 	'supports that helped most, for each query of a diagnosed set';
 
 CREATE VIEW @extschema@.nw_harmful_supports WITH (security_invoker) AS
-	SELECT d.support, d.queries, d.query_id, d.truth, d.predicted, d.rank,
-		   d.support_id, d.label, d.weight, d.influence
+	SELECT s.name AS support, q.name AS queries, d.query_id, d.truth,
+		   d.predicted, d.rank, d.support_id, d.label, d.weight, d.influence
 	  FROM @extschema@.nw_diagnosed_influence AS d
+	  JOIN @extschema@.nw_registry AS s
+		ON s.set_id OPERATOR(pg_catalog.=) d.support
+	  JOIN @extschema@.nw_registry AS q
+		ON q.set_id OPERATOR(pg_catalog.=) d.queries
 	 WHERE NOT d.helpful;
 
-ALTER VIEW @extschema@.nw_harmful_supports OWNER TO @extowner@;
 GRANT SELECT ON @extschema@.nw_harmful_supports TO PUBLIC;
 COMMENT ON VIEW @extschema@.nw_harmful_supports IS
 	'supports that harmed most, for each query of a diagnosed set';
 
 CREATE VIEW @extschema@.nw_suspect_supports WITH (security_invoker) AS
-	SELECT d.support, d.queries, d.support_id, d.label, d.suggested_label,
-		   d.probability, d.log_margin, d.margin, d.total_influence,
-		   d.times_harmful
-	  FROM @extschema@.nw_diagnosed_suspect AS d;
+	SELECT s.name AS support, q.name AS queries, d.support_id,
+		   d.label, d.suggested_label, d.probability, d.log_margin, d.margin,
+		   d.total_influence, d.times_harmful
+	  FROM @extschema@.nw_diagnosed_suspect AS d
+	  JOIN @extschema@.nw_registry AS s
+		ON s.set_id OPERATOR(pg_catalog.=) d.support
+	  JOIN @extschema@.nw_registry AS q
+		ON q.set_id OPERATOR(pg_catalog.=) d.queries;
 
-ALTER VIEW @extschema@.nw_suspect_supports OWNER TO @extowner@;
 GRANT SELECT ON @extschema@.nw_suspect_supports TO PUBLIC;
 COMMENT ON VIEW @extschema@.nw_suspect_supports IS
 	'probable mislabels of diagnosed sets';
+
+--
+-- Dump and restore
+--
+-- pg_dump copies these two tables, which are always empty, instead of registry
+-- and prototypes: src/saved.c.  It writes the condition given here behind "SELECT
+-- columns FROM table", under an empty search_path.  The functions that stand in
+-- for the rows are in pg_catalog, since another schema may be renamed, and then
+-- could not be found by the name that is noted here.  The foreign key is there
+-- for pg_dump, too: it puts sets before prototypes.
+--
+
+CREATE TABLE @extschema@.nw_saved_set (
+	name text PRIMARY KEY,
+	owner name,
+	mode text,
+	parent text,
+	schema name,
+	relation name,
+	embedding name,
+	label name,
+	id name,
+	weight name,
+	kernel text,
+	tau float8,
+	k int4,
+	seed int8,
+	dim int4,
+	centroids boolean,
+	CONSTRAINT nw_restored_by_trigger CHECK (false)
+) USING heap;
+COMMENT ON TABLE @extschema@.nw_saved_set IS
+	'registered sets in a dump; always empty';
+
+CREATE TABLE @extschema@.nw_saved_prototype (
+	set text REFERENCES @extschema@.nw_saved_set,
+	label text,
+	ordinal int4,
+	embedding vector,
+	members int8,
+	source_id text,
+	weight float8,
+	CONSTRAINT nw_restored_by_trigger CHECK (false)
+) USING heap;
+COMMENT ON TABLE @extschema@.nw_saved_prototype IS
+	'rows of distilled sets in a dump; always empty';
+
+CREATE FUNCTION @extschema@.nw_restore_set()
+RETURNS trigger LANGUAGE c
+AS 'MODULE_PATHNAME', 'nw_restore_set';
+COMMENT ON FUNCTION @extschema@.nw_restore_set() IS
+	'register a set out of a dump';
+
+CREATE FUNCTION @extschema@.nw_restore_prototype()
+RETURNS trigger LANGUAGE c
+AS 'MODULE_PATHNAME', 'nw_restore_prototype';
+COMMENT ON FUNCTION @extschema@.nw_restore_prototype() IS
+	'store a row of a distilled set out of a dump';
+
+REVOKE ALL ON FUNCTION @extschema@.nw_restore_set(),
+	@extschema@.nw_restore_prototype() FROM PUBLIC;
+
+CREATE TRIGGER nw_restore BEFORE INSERT ON @extschema@.nw_saved_set
+	FOR EACH ROW EXECUTE FUNCTION @extschema@.nw_restore_set();
+CREATE TRIGGER nw_restore BEFORE INSERT ON @extschema@.nw_saved_prototype
+	FOR EACH ROW EXECUTE FUNCTION @extschema@.nw_restore_prototype();
+ALTER TABLE @extschema@.nw_saved_set ENABLE ALWAYS TRIGGER nw_restore;
+ALTER TABLE @extschema@.nw_saved_prototype ENABLE ALWAYS TRIGGER nw_restore;
+
+GRANT SELECT ON @extschema@.nw_saved_set, @extschema@.nw_saved_prototype
+	TO PUBLIC;
+GRANT INSERT ON @extschema@.nw_saved_set, @extschema@.nw_saved_prototype
+	TO @extowner@;
+
+CREATE FUNCTION pg_catalog.nw_dump_sets(OUT name text, OUT owner name,
+	OUT mode text, OUT parent text, OUT schema name, OUT relation name,
+	OUT embedding name, OUT label name, OUT id name, OUT weight name,
+	OUT kernel text, OUT tau float8, OUT k int4, OUT seed int8, OUT dim int4,
+	OUT centroids boolean)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'nw_dump_sets';
+COMMENT ON FUNCTION pg_catalog.nw_dump_sets() IS
+	'registered sets, for pg_dump';
+
+CREATE FUNCTION pg_catalog.nw_dump_prototypes(OUT set text, OUT label text,
+	OUT ordinal int4, OUT embedding vector, OUT members int8,
+	OUT source_id text, OUT weight float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'nw_dump_prototypes';
+COMMENT ON FUNCTION pg_catalog.nw_dump_prototypes() IS
+	'rows of distilled sets that the caller may read, for pg_dump';
+
+-- the schema's name does not belong within quotes, so the tables are looked up
+SELECT pg_catalog.pg_extension_config_dump(c.oid,
+		'WHERE false UNION ALL SELECT * FROM pg_catalog.nw_dump_sets()')
+  FROM pg_catalog.pg_class AS c
+  JOIN pg_catalog.pg_extension AS e
+	ON e.extnamespace OPERATOR(pg_catalog.=) c.relnamespace
+ WHERE e.extname OPERATOR(pg_catalog.=) 'nwhead'
+   AND c.relname OPERATOR(pg_catalog.=) 'nw_saved_set';
+SELECT pg_catalog.pg_extension_config_dump(c.oid,
+		'WHERE false UNION ALL SELECT * FROM pg_catalog.nw_dump_prototypes()')
+  FROM pg_catalog.pg_class AS c
+  JOIN pg_catalog.pg_extension AS e
+	ON e.extnamespace OPERATOR(pg_catalog.=) c.relnamespace
+ WHERE e.extname OPERATOR(pg_catalog.=) 'nwhead'
+   AND c.relname OPERATOR(pg_catalog.=) 'nw_saved_prototype';
 
 --
 -- Predictions

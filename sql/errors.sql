@@ -143,6 +143,24 @@ SELECT name FROM nw_sets ORDER BY name;
 SELECT nw_register('many ' || i, 'e_rows') FROM generate_series(100, 130) AS i \g /dev/null
 SELECT e_try($$SELECT nw_predict('[1,2]', 'nothing')$$);
 
+-- OIDs of nothing
+SELECT e_try('SELECT nw_register(''x'', 1::oid)');
+SELECT e_try('SELECT nw_index_lists(1::oid)');
+SELECT e_try('SELECT nw_index_health(1::oid)');
+SELECT e_try('SELECT nw_check_index(1::oid)');
+SELECT e_try('SELECT nw_check_index(0::oid, false)');
+
+-- weights that do not add up
+CREATE TABLE e_heavy AS SELECT i AS id, ARRAY[i, 1]::real[]::vector AS embedding, 'a' AS label, 1e308::float8 AS w FROM generate_series(1, 3) AS i;
+SELECT nw_register('heavy', 'e_heavy', weight => 'w', tau => 2);
+SELECT e_try($$SELECT nw_distill('heavy', 'e few', weights => 'members')$$);
+SELECT e_try($$SELECT nw_distill('heavy', 'e few', 'random', weights => 'members', calibrate => false)$$);
+SELECT nw_distill('heavy', 'e few', k => 3, weights => 'members', calibrate => false);
+SELECT weight < 'Infinity' FROM nw_prototypes WHERE set = 'e few';
+SELECT nw_distill('heavy', 'e few', calibrate => false);
+SELECT nw_predict('[1,1]', 'e few');
+DROP TABLE e_heavy;
+
 -- settings
 SELECT left(e_try('SET nwhead.statement_cache = -1'), 5);
 SELECT e_try('SET nwhead.no_such_setting = 1');

@@ -13,27 +13,27 @@
 
 #include <math.h>
 
+#include "access/table.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "args.h"
 #include "batch.h"
 #include "cache.h"
-#include "diagnose.h"
 #include "elementary.h"
 #include "explain.h"
+#include "own_tables.h"
 #include "pair.h"
 #include "progress.h"
 #include "simd.h"
 #include "sum.h"
-
-#define INFLUENCE_TABLE	"nw_diagnosed_influence"
-#define SUSPECT_TABLE	"nw_diagnosed_suspect"
 
 PG_FUNCTION_INFO_V1(nw_diagnose);
 PG_FUNCTION_INFO_V1(nw_suspects);
@@ -214,6 +214,8 @@ typedef struct Diagnosis
 {
 	const NwPair *pair;
 	const NwBatch *batch;
+	Relation	influences;		/* the tables it is written to */
+	Relation	suspects;
 	NwSum	   *total;			/* [support->n] influence over all queries */
 	int64	   *harmful;		/* [support->n] queries it harmed most */
 	NwLabels   *ids;			/* support ids, numbered */
@@ -230,13 +232,9 @@ store_influence(Diagnosis *diagnosis, const NwAnswer *answer, NwBytes predicted,
 	const NwTally *tally = &answer->tally;
 	double		weight = nw_scaled_ratio(nw_scaled_exp(item->score),
 										 tally->total);
-	Oid			types[] = {
-		TEXTOID, TEXTOID, BOOLOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID,
-		TEXTOID, FLOAT8OID, FLOAT8OID
-	};
 	Datum		values[] = {
-		CStringGetTextDatum(diagnosis->pair->support->set->name),
-		CStringGetTextDatum(diagnosis->pair->queries->set->name),
+		Int64GetDatum(diagnosis->pair->support->set->set_id),
+		Int64GetDatum(diagnosis->pair->queries->set->set_id),
 		BoolGetDatum(helpful),
 		answer->query_id ? CStringGetTextDatum(answer->query_id) : (Datum) 0,
 		nw_bytes_datum(answer->truth),
@@ -247,19 +245,11 @@ store_influence(Diagnosis *diagnosis, const NwAnswer *answer, NwBytes predicted,
 		Float8GetDatum(weight),
 		Float8GetDatum(influence)
 	};
-	char		nulls[] = "           ";
+	bool		nulls[lengthof(values)] = {false};
 
-	if (answer->query_id == NULL)
-		nulls[3] = 'n';
-	if (item->id == NULL)
-		nulls[7] = 'n';
-	(void) nw_write_as_owner(diagnosis->pair->schema, INFLUENCE_TABLE,
-							 "INSERT INTO %1$s (support, queries, helpful,"
-							 " query_id, truth, predicted, rank, support_id,"
-							 " label, weight, influence)"
-							 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
-							 " $11)",
-							 lengthof(types), types, values, nulls);
+	nulls[3] = answer->query_id == NULL;
+	nulls[7] = item->id == NULL;
+	nw_own_insert(diagnosis->influences, values, nulls);
 	diagnosis->written++;
 }
 
@@ -452,13 +442,9 @@ store_suspect(Diagnosis *diagnosis, const Suspect *suspect,
 {
 	const char *id = row_id(support, suspect->row);
 	int			class = row_class(support, suspect->row);
-	Oid			types[] = {
-		TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, FLOAT8OID, FLOAT8OID,
-		FLOAT8OID, FLOAT8OID, INT8OID
-	};
 	Datum		values[] = {
-		CStringGetTextDatum(diagnosis->pair->support->set->name),
-		CStringGetTextDatum(diagnosis->pair->queries->set->name),
+		Int64GetDatum(diagnosis->pair->support->set->set_id),
+		Int64GetDatum(diagnosis->pair->queries->set->set_id),
 		id ? CStringGetTextDatum(id) : (Datum) 0,
 		nw_bytes_datum(support->labels->text[class]),
 		nw_bytes_datum(support->labels->text[suspect->suggested]),
@@ -468,50 +454,28 @@ store_suspect(Diagnosis *diagnosis, const Suspect *suspect,
 		Float8GetDatum(nw_sum_value(&diagnosis->total[suspect->row])),
 		Int64GetDatum(diagnosis->harmful[suspect->row])
 	};
-	char		nulls[] = "          ";
+	bool		nulls[lengthof(values)] = {false};
 
-	if (id == NULL)
-		nulls[2] = 'n';
-	(void) nw_write_as_owner(diagnosis->pair->schema, SUSPECT_TABLE,
-							 "INSERT INTO %1$s (support, queries, support_id,"
-							 " label, suggested_label, probability, log_margin,"
-							 " margin, total_influence, times_harmful)"
-							 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
-							 " $10)",
-							 lengthof(types), types, values, nulls);
+	nulls[2] = id == NULL;
+	nw_own_insert(diagnosis->suspects, values, nulls);
 	diagnosis->written++;
 }
 
-/* Remove an earlier diagnosis of a pair of sets. */
-static void
-delete_pair(const NwPair *pair, const char *table)
+/* Open a table of diagnoses, and remove an earlier one of the pair of sets. */
+static Relation
+open_table(const NwPair *pair, NwOwnTable table)
 {
-	Oid			types[] = {TEXTOID, TEXTOID};
-	Datum		values[] = {
-		CStringGetTextDatum(pair->support->set->name),
-		CStringGetTextDatum(pair->queries->set->name)
-	};
+	Relation	rel = nw_own_open(pair->schema, table, RowExclusiveLock);
+	ScanKeyData keys[2];
 
-	(void) nw_write_as_owner(pair->schema, table,
-							 "DELETE FROM %1$s"
-							 " WHERE support OPERATOR(pg_catalog.=) $1"
-							 " AND queries OPERATOR(pg_catalog.=) $2",
-							 2, types, values, NULL);
-}
-
-void
-nw_diagnosis_delete(Oid schema, const char *set)
-{
-	const char *tables[] = {INFLUENCE_TABLE, SUSPECT_TABLE};
-	Oid			types[] = {TEXTOID};
-	Datum		values[] = {CStringGetTextDatum(set)};
-
-	for (int i = 0; i < (int) lengthof(tables); i++)
-		(void) nw_write_as_owner(schema, tables[i],
-								 "DELETE FROM %1$s"
-								 " WHERE support OPERATOR(pg_catalog.=) $1"
-								 " OR queries OPERATOR(pg_catalog.=) $1",
-								 1, types, values, NULL);
+	/* of two diagnoses of one pair, the later one is to stay */
+	LockDatabaseObject(RelationGetRelid(rel),
+					   (Oid) pair->support->set->set_id,
+					   (uint16) pair->queries->set->set_id, ExclusiveLock);
+	nw_own_key(&keys[0], Anum_diagnosis_support, pair->support->set->set_id);
+	nw_own_key(&keys[1], Anum_diagnosis_queries, pair->queries->set->set_id);
+	nw_own_delete(rel, table, keys, 2);
+	return rel;
 }
 
 /*
@@ -532,8 +496,10 @@ nw_diagnose(PG_FUNCTION_ARGS)
 	nw_push_fresh_snapshot();
 	nw_pair_init(&pair, fcinfo, 0, 1, 3);
 	nw_set_check_owner(pair.schema, pair.support->set);
-	delete_pair(&pair, INFLUENCE_TABLE);
-	delete_pair(&pair, SUSPECT_TABLE);
+	nw_set_hold(pair.schema, pair.support->set);
+	nw_set_hold(pair.schema, pair.queries->set);
+	diagnosis.influences = open_table(&pair, NW_INFLUENCE);
+	diagnosis.suspects = open_table(&pair, NW_SUSPECT);
 
 	support = read_support(pair.support);
 	diagnosis.total = palloc_extended(sizeof(NwSum) * support->n,
@@ -558,6 +524,8 @@ nw_diagnose(PG_FUNCTION_ARGS)
 	find_suspects(&suspects, support);
 	for (int64 i = 0; i < suspects.n; i++)
 		store_suspect(&diagnosis, &suspects.item[i], support);
+	table_close(diagnosis.influences, NoLock);
+	table_close(diagnosis.suspects, NoLock);
 	nw_progress_done();
 	PopActiveSnapshot();
 	PG_RETURN_INT64(diagnosis.written);

@@ -21,7 +21,6 @@
 #include "args.h"
 #include "batch.h"
 #include "calibrate.h"
-#include "diagnose.h"
 #include "elementary.h"
 #include "kmeans.h"
 #include "progress.h"
@@ -186,7 +185,14 @@ add_member(const Task *task, Prototypes *prototypes, int which, int64 row)
 {
 	prototypes->members[which]++;
 	if (task->by_members)
+	{
 		prototypes->weight[which] += row_weight(task->support, row);
+		if (isinf(prototypes->weight[which]))
+			ereport(ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+					 errmsg("the weights of a prototype's members add up to more than double precision holds"),
+					 errhint("Weights are relative: divide all of them by a large number, or pass weights => 'equal'.")));
+	}
 	else
 		prototypes->weight[which] = 1;
 }
@@ -389,7 +395,7 @@ notice_small_classes(const Task *task, const int *order)
 
 /* Distill every class and store the prototypes; return how many. */
 static int64
-store_prototypes(const Task *task, Oid schema, const char *name)
+store_prototypes(const Task *task, Oid schema, const NwSet *set)
 {
 	const NwSupport *support = task->support;
 	const int  *order = nw_labels_order(support->labels);
@@ -425,7 +431,7 @@ store_prototypes(const Task *task, Oid schema, const char *name)
 				.weight = prototypes->weight[c]
 			};
 
-			nw_prototypes_insert(schema, name, &prototype);
+			nw_prototypes_insert(schema, set, &prototype);
 			stored++;
 		}
 		MemoryContextSwitchTo(caller);
@@ -598,7 +604,7 @@ cross_fit_tau(const Task *task, const NwSource *source, double before)
 
 /* Register the distilled set, in place of an earlier one where there is. */
 static void
-register_distilled(Oid schema, const NwSet *old, const NwSet *set)
+register_distilled(Oid schema, const NwSet *old, NwSet *set)
 {
 	if (old)
 	{
@@ -681,7 +687,7 @@ nw_distill(PG_FUNCTION_ARGS)
 
 	set = *source->set;
 	set.name = name;
-	set.owner = GetUserNameFromId(GetUserId(), false);
+	set.owner = GetUserId();
 	set.mode = mode;
 	set.parent = parent;
 	set.weight = NULL;
@@ -691,10 +697,9 @@ nw_distill(PG_FUNCTION_ARGS)
 	set.dim = support->dim;
 	if (calibrate)
 		set.tau = cross_fit_tau(&task, source, set.tau);
-	nw_prototypes_delete(schema, name);
-	nw_diagnosis_delete(schema, name);
-	stored = store_prototypes(&task, schema, name);
+	nw_set_hold(schema, source->set);
 	register_distilled(schema, old, &set);
+	stored = store_prototypes(&task, schema, &set);
 	nw_progress_done();
 	PopActiveSnapshot();
 	PG_RETURN_INT64(stored);

@@ -11,6 +11,7 @@
 
 #include "cache.h"
 #include "nwindex_read.h"
+#include "own_tables.h"
 #include "pgvector.h"
 #include "simd.h"
 
@@ -52,5 +53,6 @@ _PG_init(void)
 
 	nw_simd_init();
 	nw_vector_init();
+	nw_own_init();
 	nw_cache_init();
 }

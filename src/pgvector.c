@@ -8,20 +8,15 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/pg_extension.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "own_tables.h"
 #include "pgvector.h"
 #include "simd.h"
 
@@ -72,49 +67,40 @@ nw_vector_init(void)
 	CacheRegisterSyscacheCallback(TYPEOID, forget_types, (Datum) 0);
 }
 
-/* Find the schema that pgvector was installed in. */
+/* Look up a type of pgvector's: of that name, and a member of the extension. */
 static Oid
-vector_schema(void)
+find_type(const char *name, Oid extension, Oid schema)
 {
-	Relation	rel;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			schema = InvalidOid;
+	Oid			type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+									   CStringGetDatum(name),
+									   ObjectIdGetDatum(schema));
 
-	rel = table_open(ExtensionRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
-				F_NAMEEQ, CStringGetDatum("vector"));
-	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-
-	if (!OidIsValid(schema))
+	if (!OidIsValid(type) ||
+		getExtensionOfObject(TypeRelationId, type) != extension)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("extension \"vector\" is not installed"),
-				 errhint("Run CREATE EXTENSION vector.")));
-	return schema;
+				 errmsg("extension \"vector\" has no type \"%s\"", name),
+				 errhint("nwhead needs pgvector 0.7.0 or later: install it, then run ALTER EXTENSION vector UPDATE.")));
+	return type;
 }
 
-/* Look up pgvector's types by their names in pgvector's schema. */
+/* Look up pgvector's types in pgvector's schema. */
 static void
 find_types(void)
 {
 	Oid			schema;
+	Oid			extension;
 
 	if (OidIsValid(vector_oid) && OidIsValid(halfvec_oid))
 		return;
-	schema = vector_schema();
-	vector_oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
-								 CStringGetDatum("vector"),
-								 ObjectIdGetDatum(schema));
-	halfvec_oid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
-								  CStringGetDatum("halfvec"),
-								  ObjectIdGetDatum(schema));
+	extension = nw_extension_find("vector", &schema);
+	if (!OidIsValid(extension))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("extension \"vector\" is not installed"),
+				 errhint("Run CREATE EXTENSION vector.")));
+	vector_oid = find_type("vector", extension, schema);
+	halfvec_oid = find_type("halfvec", extension, schema);
 }
 
 NwVectorType

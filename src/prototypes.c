@@ -3,29 +3,28 @@
  *		Store the prototypes of distilled sets, and keep them in memory from
  *		one statement to the next.
  *
- * The cache is keyed by name and version of a set.  Whatever changes a set
+ * The cache is keyed by id and version of a set.  Whatever changes a set
  * gives it a version that was never used before, and prototypes of a version
  * never change, so nothing has to be invalidated: a snapshot that sees
  * another version finds another entry, older snapshots included.
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
+#include "access/table.h"
 #include "lib/ilist.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
 #include "cache.h"
+#include "own_tables.h"
 #include "prototypes.h"
-
-#define PROTOTYPE_TABLE "nw_prototype"
 
 typedef struct Entry
 {
 	dlist_node	node;
 	Oid			relid;			/* the table of prototypes: a new one where
 								 * the extension was created anew */
-	char	   *name;
+	int64		set_id;
 	int64		version;
 	NwSupport  *support;		/* its context holds the entry too */
 	Size		bytes;
@@ -62,7 +61,7 @@ keep(const NwSource *source, NwSupport *support)
 	Entry	   *entry = MemoryContextAllocZero(support->mcxt, sizeof(Entry));
 
 	entry->relid = source->relid;
-	entry->name = MemoryContextStrdup(support->mcxt, source->set->name);
+	entry->set_id = source->set->set_id;
 	entry->version = source->set->version;
 	entry->support = support;
 	entry->bytes = nw_support_memory(support);
@@ -86,7 +85,7 @@ nw_prototypes_find(const NwSource *source)
 
 		if (entry->version == source->set->version &&
 			entry->relid == source->relid &&
-			strcmp(entry->name, source->set->name) == 0)
+			entry->set_id == source->set->set_id)
 		{
 			dlist_move_head(&entries, &entry->node);
 			return entry->support;
@@ -104,13 +103,11 @@ nw_prototypes_find(const NwSource *source)
 }
 
 void
-nw_prototypes_insert(Oid schema, const char *set, const NwPrototype *prototype)
+nw_prototypes_insert(Oid schema, const NwSet *set, const NwPrototype *prototype)
 {
-	Oid			types[] = {
-		TEXTOID, TEXTOID, INT4OID, nw_vector_oid(), INT8OID, TEXTOID, FLOAT8OID
-	};
+	Relation	rel = nw_own_open(schema, NW_PROTOTYPE, RowExclusiveLock);
 	Datum		values[] = {
-		CStringGetTextDatum(set),
+		Int64GetDatum(set->set_id),
 		PointerGetDatum(cstring_to_text_with_len(prototype->label.data,
 												 prototype->label.len)),
 		Int32GetDatum(prototype->ordinal),
@@ -120,25 +117,9 @@ nw_prototypes_insert(Oid schema, const char *set, const NwPrototype *prototype)
 		(Datum) 0,
 		Float8GetDatum(prototype->weight)
 	};
-	char		nulls[] = "       ";
+	bool		nulls[lengthof(values)] = {false};
 
-	if (prototype->source_id == NULL)
-		nulls[5] = 'n';
-	(void) nw_write_as_owner(schema, PROTOTYPE_TABLE,
-							 "INSERT INTO %1$s (set, label, ordinal, embedding,"
-							 " members, source_id, weight)"
-							 " VALUES ($1, $2, $3, $4, $5, $6, $7)",
-							 lengthof(types), types, values, nulls);
-}
-
-void
-nw_prototypes_delete(Oid schema, const char *set)
-{
-	Oid			types[] = {TEXTOID};
-	Datum		values[] = {CStringGetTextDatum(set)};
-
-	(void) nw_write_as_owner(schema, PROTOTYPE_TABLE,
-							 "DELETE FROM %1$s"
-							 " WHERE set OPERATOR(pg_catalog.=) $1",
-							 1, types, values, NULL);
+	nulls[5] = prototype->source_id == NULL;
+	nw_own_insert(rel, values, nulls);
+	table_close(rel, NoLock);
 }

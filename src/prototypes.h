@@ -29,11 +29,8 @@ typedef struct NwPrototype
  */
 extern NwSupport *nw_prototypes_find(const NwSource *source);
 
-/* Store a prototype of a set. */
-extern void nw_prototypes_insert(Oid schema, const char *set,
+/* Store a prototype of a set that has been written to the registry. */
+extern void nw_prototypes_insert(Oid schema, const NwSet *set,
 								 const NwPrototype *prototype);
-
-/* Remove the prototypes of a set. */
-extern void nw_prototypes_delete(Oid schema, const char *set);
 
 #endif							/* NW_PROTOTYPES_H */

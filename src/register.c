@@ -18,8 +18,6 @@
 
 #include "args.h"
 #include "compat.h"
-#include "diagnose.h"
-#include "prototypes.h"
 #include "registry.h"
 #include "simd.h"
 #include "source.h"
@@ -140,7 +138,7 @@ set_from_arguments(FunctionCallInfo fcinfo)
 	nw_check_tau(set->tau);
 	set->weight = name_argument(fcinfo, 7);
 	set->mode = "full";
-	set->owner = GetUserNameFromId(GetUserId(), false);
+	set->owner = GetUserId();
 	return set;
 }
 
@@ -169,8 +167,6 @@ nw_register(PG_FUNCTION_ARGS)
 	if (old)
 	{
 		nw_set_check_owner(schema, old);
-		nw_prototypes_delete(schema, set->name);
-		nw_diagnosis_delete(schema, set->name);
 		nw_set_replace(schema, old, set);
 	}
 	else if (!nw_set_insert(schema, set))
@@ -195,8 +191,6 @@ nw_unregister(PG_FUNCTION_ARGS)
 	nw_push_fresh_snapshot();
 	set = nw_set_get(schema, name);
 	nw_set_check_owner(schema, set);
-	nw_prototypes_delete(schema, name);
-	nw_diagnosis_delete(schema, name);
 	nw_set_delete(schema, set);
 	PopActiveSnapshot();
 	PG_RETURN_VOID();

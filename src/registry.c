@@ -3,82 +3,39 @@
  *		Read and write the table of registered sets.
  *
  * The registry is an ordinary table that everyone may read and nobody writes
- * directly.  It holds names, never OIDs, so that a dump restores; what the
- * names mean is looked up at each use.  Reads go straight to the table by its
- * primary key under the caller's snapshot.  Writes run as the table's owner,
- * after the caller's right to them has been checked, the way foreign-key
- * triggers work.
+ * directly.  It has the names of relations and columns, never their OIDs; what
+ * the names mean is looked up at each use.  Reads go straight to the table by
+ * name under the caller's snapshot.
+ *
+ * Whoever writes first takes a lock on the name.  Three modes of it matter:
+ * RowExclusiveLock to write copies of a set's rows, ShareUpdateExclusiveLock to
+ * change a set that stays, AccessExclusiveLock to add or remove one.  So a set
+ * does not vanish under a diagnosis, and no copies outlive it.
  */
 #include "postgres.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
+#include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
+#include "storage/lmgr.h"
+#include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
+#include "owner.h"
 #include "registry.h"
-
-#define REGISTRY_TABLE	"nw_registry"
-#define REGISTRY_INDEX	"nw_registry_pkey"
-#define REGISTRY_VERSION "nw_version"
-
-/* Columns of the registry, in the order of the extension's script. */
-enum
-{
-	Anum_name = 1,
-	Anum_owner,
-	Anum_mode,
-	Anum_parent,
-	Anum_schema,
-	Anum_relation,
-	Anum_embedding,
-	Anum_label,
-	Anum_id,
-	Anum_weight,
-	Anum_kernel,
-	Anum_tau,
-	Anum_k,
-	Anum_seed,
-	Anum_dim,
-	Anum_version,
-	Anum_centroids
-};
 
 /* How many names a hint lists. */
 #define HINT_NAMES	20
-
-Oid
-nw_extension_schema(FunctionCallInfo fcinfo)
-{
-	return get_func_namespace(fcinfo->flinfo->fn_oid);
-}
-
-/* Find a relation of the extension's own. */
-static Oid
-own_relation(Oid schema, const char *name)
-{
-	Oid			relid = get_relname_relid(name, schema);
-
-	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation \"%s\" of extension \"nwhead\" does not exist",
-						name),
-				 errhint("Drop the extension and create it again.")));
-	return relid;
-}
 
 void
 nw_check_tau(double tau)
@@ -104,44 +61,15 @@ nw_check_kernel(const char *name)
 	return kernel;
 }
 
-/*
- * The registry's owner may be anyone who could create the extension, and may
- * have changed the table: nothing about it is taken for granted.
- */
+/* Complain about a row that the functions did not write. */
 static void
 report_damage(const char *name)
 {
-	if (name)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the registry's entry of set \"%s\" is damaged", name),
-				 errhint("Register the set again with replace => true.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("table \"%s\" of extension \"nwhead\" has been altered",
-					REGISTRY_TABLE),
-			 errhint("Drop the extension and create it again.")));
-}
-
-/* Insist that the registry's columns are as the extension's script made them. */
-static void
-check_layout(TupleDesc desc)
-{
-	static const Oid types[] = {
-		TEXTOID, NAMEOID, TEXTOID, TEXTOID, NAMEOID, NAMEOID, NAMEOID, NAMEOID,
-		NAMEOID, NAMEOID, TEXTOID, FLOAT8OID, INT4OID, INT8OID, INT4OID,
-		INT8OID, BOOLOID
-	};
-
-	StaticAssertStmt(lengthof(types) == Anum_centroids,
-					 "one type for each column");
-	if (desc->natts < Anum_centroids)
-		report_damage(NULL);
-	for (int i = 0; i < Anum_centroids; i++)
-	{
-		if (TupleDescAttr(desc, i)->atttypid != types[i])
-			report_damage(NULL);
-	}
+			 errmsg("the registry's entry of set \"%s\" is damaged",
+					name ? name : ""),
+			 errhint("Register the set again with replace => true.")));
 }
 
 /* Copy a text or name attribute, or return NULL. */
@@ -162,14 +90,17 @@ static NwSet *
 decode_set(HeapTuple tuple, TupleDesc desc)
 {
 	NwSet	   *set = palloc0(sizeof(NwSet));
-	Datum	   *values = palloc(desc->natts * sizeof(Datum));
-	bool	   *nulls = palloc(desc->natts * sizeof(bool));
+	Datum		values[Anum_centroids];
+	bool		nulls[Anum_centroids];
 	char	   *kernel;
 
 	heap_deform_tuple(tuple, desc, values, nulls);
 	kernel = get_string(values, nulls, Anum_kernel, desc);
 	set->name = get_string(values, nulls, Anum_name, desc);
-	set->owner = get_string(values, nulls, Anum_owner, desc);
+	if (!nulls[Anum_set_id - 1])
+		set->set_id = DatumGetInt64(values[Anum_set_id - 1]);
+	if (!nulls[Anum_owner - 1])
+		set->owner = DatumGetObjectId(values[Anum_owner - 1]);
 	set->mode = get_string(values, nulls, Anum_mode, desc);
 	set->parent = get_string(values, nulls, Anum_parent, desc);
 	set->schema = get_string(values, nulls, Anum_schema, desc);
@@ -191,8 +122,9 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 	set->centroids = !nulls[Anum_centroids - 1] &&
 		DatumGetBool(values[Anum_centroids - 1]);
 
-	if (!set->owner || !set->mode || !set->schema || !set->relation ||
-		!set->embedding || !kernel || nulls[Anum_version - 1] ||
+	if (!set->name || !set->mode || !set->schema || !set->relation ||
+		!set->embedding || !kernel || nulls[Anum_set_id - 1] ||
+		nulls[Anum_version - 1] ||
 		!nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau))
 		report_damage(set->name);
 	return set;
@@ -204,28 +136,53 @@ nw_set_is_distilled(const NwSet *set)
 	return strcmp(set->mode, "full") != 0;
 }
 
-NwSet *
-nw_set_find(Oid schema, const char *name)
+/* Begin to look up a set in the open registry by its name. */
+static SysScanDesc
+begin_find(Relation rel, const char *name, Snapshot snapshot)
 {
-	Relation	rel;
 	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	NwSet	   *set = NULL;
 
-	rel = table_open(own_relation(schema, REGISTRY_TABLE), AccessShareLock);
-	check_layout(RelationGetDescr(rel));
 	ScanKeyEntryInitialize(&key, 0, Anum_name, BTEqualStrategyNumber,
 						   TEXTOID, C_COLLATION_OID, F_TEXTEQ,
 						   CStringGetTextDatum(name));
-	scan = systable_beginscan(rel, own_relation(schema, REGISTRY_INDEX), true,
-							  GetActiveSnapshot(), 1, &key);
-	tuple = systable_getnext(scan);
+	return systable_beginscan(rel, nw_own_index(rel, NW_REGISTRY, Anum_name),
+							  true, snapshot, 1, &key);
+}
+
+NwSet *
+nw_set_find(Oid schema, const char *name)
+{
+	Relation	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	SysScanDesc scan = begin_find(rel, name, GetActiveSnapshot());
+	HeapTuple	tuple = systable_getnext(scan);
+	NwSet	   *set = NULL;
+
 	if (HeapTupleIsValid(tuple))
 		set = decode_set(tuple, RelationGetDescr(rel));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return set;
+}
+
+void
+nw_set_each(Oid schema, NwSetCallback callback, void *arg)
+{
+	Relation	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	Relation	index = index_open(nw_own_index(rel, NW_REGISTRY, Anum_name),
+								   AccessShareLock);
+	SysScanDesc scan = systable_beginscan_ordered(rel, index,
+												  GetActiveSnapshot(), 0, NULL);
+	HeapTuple	tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan,
+															 ForwardScanDirection)))
+	{
+		callback(decode_set(tuple, RelationGetDescr(rel)), arg);
+		CHECK_FOR_INTERRUPTS();
+	}
+	systable_endscan_ordered(scan);
+	index_close(index, AccessShareLock);
+	table_close(rel, AccessShareLock);
 }
 
 /* List the first few names in the registry, for a hint. */
@@ -240,9 +197,9 @@ known_names(Oid schema)
 	int			n = 0;
 
 	initStringInfo(&names);
-	rel = table_open(own_relation(schema, REGISTRY_TABLE), AccessShareLock);
-	check_layout(RelationGetDescr(rel));
-	index = index_open(own_relation(schema, REGISTRY_INDEX), AccessShareLock);
+	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	index = index_open(nw_own_index(rel, NW_REGISTRY, Anum_name),
+					   AccessShareLock);
 	scan = systable_beginscan_ordered(rel, index, GetActiveSnapshot(), 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan,
 															 ForwardScanDirection)))
@@ -286,237 +243,238 @@ nw_set_get(Oid schema, const char *name)
 bool
 nw_set_is_mine(Oid schema, const NwSet *set)
 {
-	Oid			owner = get_role_oid(set->owner, true);
+	return nw_owner_is_caller(nw_own_relid(schema, NW_REGISTRY), set->owner);
+}
 
-	/* a role that did not come along with a dump leaves its sets to ours */
-	if (!OidIsValid(owner))
-	{
-		Relation	rel = table_open(own_relation(schema, REGISTRY_TABLE),
-									 AccessShareLock);
-
-		owner = rel->rd_rel->relowner;
-		table_close(rel, AccessShareLock);
-	}
-	return has_privs_of_role(GetUserId(), owner);
+char *
+nw_set_owner_name(Oid schema, const NwSet *set)
+{
+	return nw_owner_name(nw_own_relid(schema, NW_REGISTRY), set->owner);
 }
 
 void
 nw_set_check_owner(Oid schema, const NwSet *set)
 {
-	if (!nw_set_is_mine(schema, set))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("must be owner of set \"%s\"", set->name),
-				 errdetail("Set \"%s\" belongs to role \"%s\".",
-						   set->name, set->owner)));
+	char	   *owner;
+
+	if (nw_set_is_mine(schema, set))
+		return;
+	owner = nw_set_owner_name(schema, set);
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("must be owner of set \"%s\"", set->name),
+			 owner ? errdetail("Set \"%s\" belongs to role \"%s\".",
+							   set->name, owner) :
+			 errdetail("The role that owned set \"%s\" is gone; a superuser can remove it.",
+					   set->name)));
 }
 
-/* Statements that write, prepared once for each backend. */
-typedef struct Prepared
-{
-	const char *format;			/* the text it was made from */
-	Oid			relid;			/* the table it writes */
-	char	   *schema;			/* what its schema was called */
-	SPIPlanPtr	plan;
-} Prepared;
-
-#define PREPARED_MAX	32
-
-/* Prepare a statement, or find it prepared. */
-static SPIPlanPtr
-prepare_write(Oid schema, const char *table, Oid relid, const char *format,
-			  int nargs, Oid *types)
-{
-	static Prepared prepared[PREPARED_MAX];
-	static int	nprepared = 0;
-	char	   *schema_name = get_namespace_name(schema);
-	StringInfoData sql;
-	SPIPlanPtr	plan;
-
-	for (int i = 0; i < nprepared; i++)
-	{
-		if (prepared[i].format == format && prepared[i].relid == relid &&
-			strcmp(prepared[i].schema, schema_name) == 0)
-			return prepared[i].plan;
-	}
-
-	initStringInfo(&sql);
-	appendStringInfo(&sql, format,
-					 quote_qualified_identifier(schema_name, table),
-					 own_relation(schema, REGISTRY_VERSION));
-	plan = SPI_prepare(sql.data, nargs, types);
-	if (plan == NULL)
-		elog(ERROR, "could not prepare to write to table \"%s\"", table);
-
-	/* a table that is long gone makes room for its successor */
-	if (nprepared == PREPARED_MAX)
-	{
-		SPI_freeplan(prepared[0].plan);
-		pfree(prepared[0].schema);
-		memmove(prepared, prepared + 1, sizeof(Prepared) * (PREPARED_MAX - 1));
-		nprepared--;
-	}
-	SPI_keepplan(plan);
-	prepared[nprepared++] = (Prepared) {
-		format, relid, MemoryContextStrdup(TopMemoryContext, schema_name), plan
-	};
-	return plan;
-}
-
-uint64
-nw_write_as_owner(Oid schema, const char *table, const char *format, int nargs,
-				  Oid *types, Datum *values, const char *nulls)
-{
-	Oid			relid = own_relation(schema, table);
-	Relation	rel = table_open(relid, RowExclusiveLock);
-	Oid			userid;
-	int			context;
-	uint64		touched;
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "could not connect to SPI");
-	GetUserIdAndSecContext(&userid, &context);
-	SetUserIdAndSecContext(rel->rd_rel->relowner,
-						   context | SECURITY_LOCAL_USERID_CHANGE |
-						   SECURITY_RESTRICTED_OPERATION |
-						   SECURITY_NOFORCE_RLS);
-	if (SPI_execute_plan(prepare_write(schema, table, relid, format, nargs,
-									   types),
-						 values, nulls, false, 0) < 0)
-		elog(ERROR, "could not write to table \"%s\"", table);
-	touched = SPI_processed;
-	SetUserIdAndSecContext(userid, context);
-	SPI_finish();
-	table_close(rel, NoLock);
-	return touched;
-}
-
-/* Complain where a statement found the set no longer as it was read. */
+/* Lock a set's name until the transaction ends. */
 static void
-check_written(uint64 touched, const NwSet *set)
+lock_name(Oid schema, const char *name, LOCKMODE lockmode)
 {
-	if (touched == 0)
+	Oid			registry = nw_own_relid(schema, NW_REGISTRY);
+	uint32		hash = hash_bytes((const unsigned char *) name,
+								  (int) strlen(name));
+
+	PreventCommandIfReadOnly("UPDATE");
+	LockDatabaseObject(registry, hash, 0, lockmode);
+}
+
+/*
+ * Find the row of a set as it is now, whatever the snapshot; NULL where it is
+ * gone.  Its name has been locked.
+ */
+static HeapTuple
+find_current(Relation rel, const char *name)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	SysScanDesc scan = begin_find(rel, name, snapshot);
+	HeapTuple	tuple = systable_getnext(scan);
+
+	if (HeapTupleIsValid(tuple))
+		tuple = heap_copytuple(tuple);
+	systable_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	return tuple;
+}
+
+/* The same, or a complaint where the set is no longer as it was read. */
+static HeapTuple
+find_unchanged(Relation rel, const NwSet *set, bool any_version)
+{
+	HeapTuple	tuple = find_current(rel, set->name);
+	NwSet	   *now = HeapTupleIsValid(tuple) ?
+		decode_set(tuple, RelationGetDescr(rel)) : NULL;
+
+	if (now == NULL || now->set_id != set->set_id ||
+		(!any_version && now->version != set->version))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("set \"%s\" was changed by a concurrent transaction",
 						set->name),
 				 errhint("Try again.")));
-}
-
-#define SET_COLUMNS	16
-
-/* Make the arguments $1 to $16 that describe a set. */
-static void
-describe_set(const NwSet *set, Oid *types, Datum *values, char *nulls)
-{
-	const char *strings[] = {
-		set->name, set->owner, set->mode, set->parent, set->schema,
-		set->relation, set->embedding, set->label, set->id, set->weight,
-		nw_kernel_name(set->kernel)
-	};
-	int			n = 0;
-
-	for (; n < (int) lengthof(strings); n++)
-	{
-		types[n] = TEXTOID;
-		nulls[n] = strings[n] ? ' ' : 'n';
-		values[n] = strings[n] ? CStringGetTextDatum(strings[n]) : (Datum) 0;
-	}
-	types[n] = FLOAT8OID;
-	nulls[n] = ' ';
-	values[n++] = Float8GetDatum(set->tau);
-	types[n] = INT4OID;
-	nulls[n] = set->k > 0 ? ' ' : 'n';
-	values[n++] = Int32GetDatum(set->k);
-	types[n] = INT8OID;
-	nulls[n] = set->k > 0 ? ' ' : 'n';
-	values[n++] = Int64GetDatum(set->seed);
-	types[n] = INT4OID;
-	nulls[n] = set->dim > 0 ? ' ' : 'n';
-	values[n++] = Int32GetDatum(set->dim);
-	types[n] = BOOLOID;
-	nulls[n] = ' ';
-	values[n++] = BoolGetDatum(set->centroids);
-	Assert(n == SET_COLUMNS);
-}
-
-bool
-nw_set_insert(Oid schema, const NwSet *set)
-{
-	Oid			types[SET_COLUMNS];
-	Datum		values[SET_COLUMNS];
-	char		nulls[SET_COLUMNS];
-
-	describe_set(set, types, values, nulls);
-	return nw_write_as_owner(schema, REGISTRY_TABLE,
-							 "INSERT INTO %1$s (name, owner, mode, parent,"
-							 " schema, relation, embedding, label, id, weight,"
-							 " kernel, tau, k, seed, dim, centroids, version)"
-							 " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,"
-							 " $10, $11, $12, $13, $14, $15, $16,"
-							 " pg_catalog.nextval(%2$u::pg_catalog.oid))"
-							 " ON CONFLICT (name) DO NOTHING",
-							 SET_COLUMNS, types, values, nulls) > 0;
+	return tuple;
 }
 
 void
-nw_set_replace(Oid schema, const NwSet *old, const NwSet *set)
+nw_set_hold(Oid schema, const NwSet *set)
 {
-	Oid			types[SET_COLUMNS + 1];
-	Datum		values[SET_COLUMNS + 1];
-	char		nulls[SET_COLUMNS + 1];
-	uint64		touched;
+	Relation	rel;
 
-	describe_set(set, types, values, nulls);
-	types[SET_COLUMNS] = INT8OID;
-	values[SET_COLUMNS] = Int64GetDatum(old->version);
-	nulls[SET_COLUMNS] = ' ';
-	touched = nw_write_as_owner(schema, REGISTRY_TABLE,
-								"UPDATE %1$s SET owner = $2, mode = $3,"
-								" parent = $4, schema = $5, relation = $6,"
-								" embedding = $7, label = $8, id = $9,"
-								" weight = $10, kernel = $11, tau = $12,"
-								" k = $13, seed = $14, dim = $15,"
-								" centroids = $16, version ="
-								" pg_catalog.nextval(%2$u::pg_catalog.oid)"
-								" WHERE name OPERATOR(pg_catalog.=) $1"
-								" AND version OPERATOR(pg_catalog.=) $17",
-								SET_COLUMNS + 1, types, values, nulls);
-	check_written(touched, old);
+	lock_name(schema, set->name, RowExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	heap_freetuple(find_unchanged(rel, set, true));
+	table_close(rel, AccessShareLock);
+}
+
+/* Make a row of the registry. */
+static void
+describe_set(const NwSet *set, Datum *values, bool *nulls)
+{
+	const char *const texts[] = {
+		set->name, set->mode, set->parent, nw_kernel_name(set->kernel)
+	};
+	const char *const names[] = {
+		set->schema, set->relation, set->embedding, set->label, set->id,
+		set->weight
+	};
+	const int	text_columns[] = {Anum_name, Anum_mode, Anum_parent, Anum_kernel};
+
+	memset(nulls, 0, sizeof(bool) * Anum_centroids);
+	for (int i = 0; i < (int) lengthof(texts); i++)
+	{
+		nulls[text_columns[i] - 1] = texts[i] == NULL;
+		values[text_columns[i] - 1] = texts[i] ? CStringGetTextDatum(texts[i]) :
+			(Datum) 0;
+	}
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		nulls[Anum_schema - 1 + i] = names[i] == NULL;
+		values[Anum_schema - 1 + i] = names[i] ?
+			DirectFunctionCall1(namein, CStringGetDatum(names[i])) : (Datum) 0;
+	}
+	values[Anum_set_id - 1] = Int64GetDatum(set->set_id);
+	values[Anum_owner - 1] = ObjectIdGetDatum(set->owner);
+	values[Anum_tau - 1] = Float8GetDatum(set->tau);
+	values[Anum_k - 1] = Int32GetDatum(set->k);
+	nulls[Anum_k - 1] = set->k <= 0;
+	values[Anum_seed - 1] = Int64GetDatum(set->seed);
+	nulls[Anum_seed - 1] = set->k <= 0;
+	values[Anum_dim - 1] = Int32GetDatum(set->dim);
+	nulls[Anum_dim - 1] = set->dim <= 0;
+	values[Anum_version - 1] = Int64GetDatum(set->version);
+	values[Anum_centroids - 1] = BoolGetDatum(set->centroids);
+}
+
+/* Add a row for a set whose name is locked and free. */
+static void
+insert_row(Oid schema, Relation rel, NwSet *set)
+{
+	Datum		values[Anum_centroids];
+	bool		nulls[Anum_centroids];
+
+	nw_owner_bind(schema, set->owner);
+	set->set_id = set->version = nw_own_next_version(schema);
+	describe_set(set, values, nulls);
+	nw_own_insert(rel, values, nulls);
+	CommandCounterIncrement();
+}
+
+bool
+nw_set_insert(Oid schema, NwSet *set)
+{
+	Relation	rel;
+	HeapTuple	taken;
+
+	lock_name(schema, set->name, AccessExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	taken = find_current(rel, set->name);
+	if (!HeapTupleIsValid(taken))
+		insert_row(schema, rel, set);
+	table_close(rel, NoLock);
+	return !HeapTupleIsValid(taken);
+}
+
+/* Delete the copies of a set's rows in one table. */
+static void
+delete_copies(Oid schema, NwOwnTable table, AttrNumber column, int64 set_id)
+{
+	Relation	rel = nw_own_open(schema, table, RowExclusiveLock);
+	ScanKeyData key;
+
+	nw_own_key(&key, column, set_id);
+	nw_own_delete(rel, table, &key, 1);
+	table_close(rel, NoLock);
+
+	/* one row may name the set twice */
+	CommandCounterIncrement();
+}
+
+/* Delete a set as it was read, and all that belongs to it. */
+static void
+delete_row(Oid schema, Relation rel, const NwSet *set)
+{
+	HeapTuple	tuple = find_unchanged(rel, set, false);
+
+	delete_copies(schema, NW_PROTOTYPE, Anum_prototype_set, set->set_id);
+	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_support, set->set_id);
+	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_queries, set->set_id);
+	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_support, set->set_id);
+	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_queries, set->set_id);
+	CatalogTupleDelete(rel, &tuple->t_self);
+	CommandCounterIncrement();
+	heap_freetuple(tuple);
+}
+
+void
+nw_set_replace(Oid schema, const NwSet *old, NwSet *set)
+{
+	Relation	rel;
+
+	lock_name(schema, old->name, AccessExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	delete_row(schema, rel, old);
+	insert_row(schema, rel, set);
+	if (old->owner != set->owner)
+		nw_owner_release(schema, old->owner);
+	table_close(rel, NoLock);
 }
 
 void
 nw_set_update_tau(Oid schema, const NwSet *set, double tau)
 {
-	Oid			types[] = {TEXTOID, INT8OID, FLOAT8OID};
-	Datum		values[] = {
-		CStringGetTextDatum(set->name), Int64GetDatum(set->version),
-		Float8GetDatum(tau)
-	};
-	uint64		touched;
+	Relation	rel;
+	HeapTuple	tuple;
+	HeapTuple	changed;
+	Datum		values[Anum_centroids] = {0};
+	bool		nulls[Anum_centroids] = {0};
+	bool		replace[Anum_centroids] = {0};
 
-	touched = nw_write_as_owner(schema, REGISTRY_TABLE,
-								"UPDATE %1$s SET tau = $3, version ="
-								" pg_catalog.nextval(%2$u::pg_catalog.oid)"
-								" WHERE name OPERATOR(pg_catalog.=) $1"
-								" AND version OPERATOR(pg_catalog.=) $2",
-								lengthof(types), types, values, NULL);
-	check_written(touched, set);
+	lock_name(schema, set->name, ShareUpdateExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	tuple = find_unchanged(rel, set, false);
+	values[Anum_tau - 1] = Float8GetDatum(tau);
+	replace[Anum_tau - 1] = true;
+	values[Anum_version - 1] = Int64GetDatum(nw_own_next_version(schema));
+	replace[Anum_version - 1] = true;
+	changed = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
+								replace);
+	CatalogTupleUpdate(rel, &tuple->t_self, changed);
+	CommandCounterIncrement();
+	heap_freetuple(changed);
+	heap_freetuple(tuple);
+	table_close(rel, NoLock);
 }
 
 void
 nw_set_delete(Oid schema, const NwSet *set)
 {
-	Oid			types[] = {TEXTOID, INT8OID};
-	Datum		values[] = {
-		CStringGetTextDatum(set->name), Int64GetDatum(set->version)
-	};
-	uint64		touched;
+	Relation	rel;
 
-	touched = nw_write_as_owner(schema, REGISTRY_TABLE,
-								"DELETE FROM %1$s"
-								" WHERE name OPERATOR(pg_catalog.=) $1"
-								" AND version OPERATOR(pg_catalog.=) $2",
-								lengthof(types), types, values, NULL);
-	check_written(touched, set);
+	lock_name(schema, set->name, AccessExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	delete_row(schema, rel, set);
+	nw_owner_release(schema, set->owner);
+	table_close(rel, NoLock);
 }

@@ -7,14 +7,17 @@
 
 #include "postgres.h"
 
-#include "fmgr.h"
+#include "storage/lockdefs.h"
+
 #include "kernel.h"
+#include "own_tables.h"
 
 /* A registered set, as the active snapshot sees it; NULL where not set. */
 typedef struct NwSet
 {
+	int64		set_id;			/* never used again */
 	char	   *name;
-	char	   *owner;			/* role name */
+	Oid			owner;			/* role, which may be gone */
 	char	   *mode;			/* full, or how it was distilled */
 	char	   *parent;			/* the set it was distilled from */
 	char	   *schema;			/* of the rows, also where distilled from */
@@ -33,9 +36,6 @@ typedef struct NwSet
 	int64		version;
 } NwSet;
 
-/* The schema the extension lives in: that of the function being called. */
-extern Oid	nw_extension_schema(FunctionCallInfo fcinfo);
-
 /* True where a set consists of prototypes. */
 extern bool nw_set_is_distilled(const NwSet *set);
 
@@ -51,24 +51,32 @@ extern bool nw_set_is_mine(Oid schema, const NwSet *set);
 /* Insist that the caller may change a set. */
 extern void nw_set_check_owner(Oid schema, const NwSet *set);
 
-/*
- * Run one statement as the owner of the extension's tables, after the caller's
- * right to it has been checked; return how many rows it touched.  The format
- * gets the quoted name of a table and the OID of the sequence of versions.
- */
-extern uint64 nw_write_as_owner(Oid schema, const char *table,
-								const char *format, int nargs, Oid *types,
-								Datum *values, const char *nulls);
+/* Name a set's owner for a message. */
+extern char *nw_set_owner_name(Oid schema, const NwSet *set);
 
 /*
- * Write as the owner of the registry.  Each gives the set a new version.
- * nw_set_insert returns false where the name is taken; the others fail where
- * the set has changed since it was read.
+ * Keep a set from being removed or replaced until the transaction ends, or
+ * complain that it is not there any more; whoever writes copies of its rows
+ * does so first.
  */
-extern bool nw_set_insert(Oid schema, const NwSet *set);
-extern void nw_set_replace(Oid schema, const NwSet *old, const NwSet *set);
+extern void nw_set_hold(Oid schema, const NwSet *set);
+
+/*
+ * Write to the registry, after the caller's right to it has been checked.
+ * Each gives the set a new version.  nw_set_insert returns false where the
+ * name is taken, else it fills in set_id and version; the others fail where the
+ * set has changed since it was read.  Prototypes and diagnoses go with the set
+ * that they are of, also where it is replaced.
+ */
+extern bool nw_set_insert(Oid schema, NwSet *set);
+extern void nw_set_replace(Oid schema, const NwSet *old, NwSet *set);
 extern void nw_set_update_tau(Oid schema, const NwSet *set, double tau);
 extern void nw_set_delete(Oid schema, const NwSet *set);
+
+/* Read each set in turn, ordered by name. */
+typedef void (*NwSetCallback) (const NwSet *set, void *arg);
+
+extern void nw_set_each(Oid schema, NwSetCallback callback, void *arg);
 
 /* Insist on the right to add sets: CREATE on the extension's schema. */
 extern void nw_check_may_register(Oid schema);

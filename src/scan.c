@@ -206,8 +206,9 @@ write_statement(NwScanState *scan, int columns, int64 limit)
 					 quote_qualified_identifier(source->schema,
 												source->relation));
 	if (source->distilled)
-		appendStringInfo(&sql, " WHERE set OPERATOR(pg_catalog.=) %s",
-						 quote_literal_cstr(source->set->name));
+		appendStringInfo(&sql, " WHERE set_id OPERATOR(pg_catalog.=) '"
+						 INT64_FORMAT "'::pg_catalog.int8",
+						 source->set->set_id);
 	if (limit > 0)
 		appendStringInfo(&sql, " LIMIT " INT64_FORMAT, limit);
 	scan->sql = sql.data;
@@ -245,8 +246,7 @@ result_type(const Query *query, int column)
 
 /*
  * Insist that the statement reads what was resolved.  The relation has been
- * locked, but its schema may have been renamed, and the table of prototypes
- * belongs to somebody who may have altered it.
+ * locked, but its schema may have been renamed.
  */
 static void
 check_result(const NwScanState *state, const Query *query)

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
@@ -16,8 +17,10 @@
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "own_tables.h"
 #include "source.h"
 
 /*
@@ -154,17 +157,27 @@ static void
 resolve_prototypes(NwSource *source, Oid extension)
 {
 	NwSet	   *set = source->set;
+	Relation	rel;
 
 	if (!nw_set_is_mine(extension, set))
+	{
+		char	   *owner = nw_set_owner_name(extension, set);
+
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied for set \"%s\"", set->name),
-				 errdetail("Prototypes are copies of rows, readable by members of role \"%s\" only.",
-						   set->owner)));
+				 owner ? errdetail("Prototypes are copies of rows, readable by members of role \"%s\" only.",
+								   owner) :
+				 errdetail("Prototypes are copies of rows, and the role that owned them is gone.")));
+	}
+
+	/* the lock is held to the end of the transaction, as on any other set */
+	rel = nw_own_open(extension, NW_PROTOTYPE, AccessShareLock);
 	source->distilled = true;
-	source->relid = get_relname_relid("nw_prototype", extension);
+	source->relid = RelationGetRelid(rel);
 	source->schema = get_namespace_name(extension);
-	source->relation = "nw_prototype";
+	source->relation = nw_own_name(NW_PROTOTYPE);
+	table_close(rel, NoLock);
 	source->embedding = "embedding";
 	source->label = "label";
 	source->id = "source_id";

@@ -142,10 +142,28 @@ is( $node->safe_psql('fourth', q{
 	"\na",
 	'a schema with an odd name');
 
+# One whose name would end a string; and the script does not put it in one
+$node->safe_psql('fourth', q{CREATE SCHEMA "it's"});
+($ret, $stdout, $stderr) = $node->psql('fourth', q{DROP EXTENSION nwhead; CREATE EXTENSION nwhead SCHEMA "it's"});
+like($stderr, qr/^$|invalid character in extension "nwhead" schema/, 'a schema with a quote in its name');
+my $share = $node->config_data('--sharedir');
+foreach my $script (glob "$share/extension/nwhead--*.sql")
+{
+	unlike(slurp_file($script), qr/'[^'\n]*\@ext(schema|owner)\@|\$\$(?:(?!\$\$).)*\@ext(schema|owner)\@(?:(?!\$\$).)*\$\$;/s, "$script: no schema's name within quotes");
+}
+
 # Without pgvector, or with too old a one, CREATE EXTENSION says so
 $node->safe_psql('postgres', 'CREATE DATABASE fifth');
 ($ret, $stdout, $stderr) = $node->psql('fifth', 'CREATE EXTENSION nwhead');
 like($stderr, qr/required extension "vector" is not installed/, 'without pgvector');
+$node->safe_psql('fifth', q{
+	CREATE EXTENSION vector;
+	CREATE TABLE rows (id int, embedding vector(1), label text)});
+($ret, $stdout, $stderr) = $node->psql('fifth', 'ALTER EXTENSION vector DROP TYPE halfvec; CREATE EXTENSION nwhead');
+like($stderr, qr/nwhead needs pgvector 0\.7\.0 or later/, 'with a type halfvec that is not of pgvector');
+$node->safe_psql('fifth', 'ALTER EXTENSION vector ADD TYPE halfvec; CREATE EXTENSION nwhead; ALTER EXTENSION vector DROP TYPE halfvec');
+($ret, $stdout, $stderr) = $node->psql('fifth', "SELECT nw_register('s', 'rows')");
+like($stderr, qr/extension "vector" has no type "halfvec".*nwhead needs pgvector 0\.7\.0 or later/s, 'also later');
 
 $node->stop;
 done_testing();

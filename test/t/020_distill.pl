@@ -21,7 +21,7 @@ $node->safe_psql(
 	SELECT nw_register('cosine', 'rows', kernel => 'cosine', tau => 0.1);
 	SELECT nw_register('small', 'small', tau => 0.5);
 	CREATE VIEW state AS SELECT (SELECT string_agg(concat_ws(' ', name, mode, k, version), ', ' ORDER BY name) FROM nw_registry) AS sets,
-		(SELECT md5(string_agg(p::text, ';' ORDER BY set, label, ordinal)) FROM nw_prototype AS p) AS prototypes;
+		(SELECT md5(string_agg(p::text, ';' ORDER BY set, label, ordinal)) FROM nw_prototypes AS p) AS prototypes;
 	SELECT nw_distill('small', 'few', k => 3);
 });
 my $state = 'SELECT * FROM state';

@@ -185,14 +185,14 @@ $session->quit;
 
 # A crash, and a restart, leave sets as they were committed
 $node->safe_psql('postgres', "SELECT nw_calibrate('few', 's', 3, 3, 1, leave_one_out => false)");
-my $committed = $node->safe_psql('postgres', "SELECT md5(string_agg(p::text, ';' ORDER BY set, label, ordinal)) FROM nw_prototype AS p") .
+my $committed = $node->safe_psql('postgres', "SELECT md5(string_agg(p::text, ';' ORDER BY set, label, ordinal)) FROM nw_prototypes AS p") .
   $node->safe_psql('postgres', $answer);
 my $open = $node->background_psql('postgres', on_error_stop => 0);
 $open->query_safe("BEGIN; UPDATE rows SET label = 'lost'; SELECT redo();");
 $node->stop('immediate');
 eval { $open->quit };
 $node->start;
-is( $node->safe_psql('postgres', "SELECT md5(string_agg(p::text, ';' ORDER BY set, label, ordinal)) FROM nw_prototype AS p") .
+is( $node->safe_psql('postgres', "SELECT md5(string_agg(p::text, ';' ORDER BY set, label, ordinal)) FROM nw_prototypes AS p") .
 	  $node->safe_psql('postgres', $answer),
 	$committed, 'after a crash');
 $node->safe_psql('postgres', 'SELECT redo()');
