@@ -368,6 +368,8 @@ check_list(Check *check, uint32 number)
 	BlockNumber block;
 	BlockNumber last = InvalidBlockNumber;
 	uint32		nth = 0;
+	NwPageShape shape = {check->nblocks, check->meta.nlists, layout->slots};
+	const char *damage;
 	bool		insert_seen = false;
 	double		most;
 	double		least;
@@ -383,15 +385,11 @@ check_list(Check *check, uint32 number)
 		(list.class >= (uint32) check->images->n ||
 		 number - check->first_list[list.class] >= check->nlists[list.class]))
 		report(check, "List %u belongs to the wrong class.", number);
-	if (!(list.radius >= 0) || !(list.norm_min >= 0) || !(list.norm_max >= 0))
-		report(check, "List %u has no proper radius.", number);
-	if (!(list.spread >= 0) || !(list.error >= 0) || isinf(list.error))
-		report(check, "List %u has no proper spread.", number);
 
 	for (block = list.first_page; BlockNumberIsValid(block); nth++)
 	{
-		char		copy[BLCKSZ];
-		Page		page = (Page) copy;
+		PGAlignedBlock copy;
+		Page		page = (Page) copy.data;
 		const NwCodePage *codes = NwPageGetCodes(page);
 		Buffer		buffer;
 		NwSlots		slots;
@@ -400,16 +398,14 @@ check_list(Check *check, uint32 number)
 		reach(check, block, NW_PAGE_CODES, false);
 		buffer = nw_page_read(check->index, block, NW_PAGE_CODES,
 							  BUFFER_LOCK_SHARE);
-		memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
 		UnlockReleaseBuffer(buffer);
-		if (codes->list != number || codes->nth != nth ||
-			codes->used > layout->slots)
+		damage = nw_page_damage(page, BLCKSZ, NW_PAGE_CODES, &shape);
+		if (damage)
+			report(check, "Block %u: %s", block, damage);
+		if (codes->list != number || codes->nth != nth)
 			report(check, "Block %u is not page %u of list %u.", block, nth,
 				   number);
-		if (BlockNumberIsValid(NwPageGetTail(page)->next) &&
-			codes->used < layout->slots)
-			report(check, "Block %u has another page behind it, but is not full.",
-				   block);
 		if ((uint64) nth * layout->slots + codes->used > list.bound)
 			report(check, "List %u has more slots than its bound says.", number);
 		check_vector_pages(check, codes, block, &last);

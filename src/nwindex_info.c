@@ -131,15 +131,16 @@ typedef struct Contents
 
 /* Count what is on the code pages of a list. */
 static Contents
-count_list(Relation index, const NwLayout *layout, const NwListData *data)
+count_list(Relation index, const NwMeta *meta, const NwLayout *layout,
+		   uint32 list, const NwListData *data)
 {
 	Contents	contents = {0, 0, 0, 0};
 	BlockNumber block = data->first_page;
 
-	while (BlockNumberIsValid(block))
+	for (uint32 nth = 0; BlockNumberIsValid(block); nth++)
 	{
-		Buffer		buffer = nw_page_read(index, block, NW_PAGE_CODES,
-										  BUFFER_LOCK_SHARE);
+		Buffer		buffer = nw_codes_read(index, meta, layout, block, list,
+										   nth, BUFFER_LOCK_SHARE);
 		const NwCodePage *codes = NwPageGetCodes(BufferGetPage(buffer));
 		NwSlots		slots;
 
@@ -187,7 +188,7 @@ nw_index_lists(PG_FUNCTION_ARGS)
 		bool		nulls[6] = {false};
 
 		nw_list_read(index, &meta, list, &data);
-		contents = count_list(index, &layout, &data);
+		contents = count_list(index, &meta, &layout, list, &data);
 		nulls[1] = list == NW_COMMON_LIST || data.class >= (uint32) nclasses;
 		values[0] = Int32GetDatum(list);
 		values[1] = nulls[1] ? (Datum) 0 :
@@ -253,7 +254,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 		Contents	contents;
 
 		nw_list_read(index, &meta, list, &data);
-		contents = count_list(index, &layout, &data);
+		contents = count_list(index, &meta, &layout, list, &data);
 		all.pages += contents.pages;
 		all.slots += contents.slots;
 		all.rows += contents.rows;
