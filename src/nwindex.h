@@ -324,6 +324,9 @@ extern IndexBulkDeleteResult *nw_index_vacuum_cleanup(IndexVacuumInfo *info,
 /* True where a relation is an nw index. */
 extern bool nw_index_is_ours(Relation index);
 
+/* Refuse an index with a predicate or an expression, without evaluating it. */
+extern void nw_index_refuse_code(Relation index);
+
 /* The reloption lists. */
 extern int	nw_index_lists_option(Relation index);
 

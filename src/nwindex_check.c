@@ -18,18 +18,13 @@
 
 #include "access/genam.h"
 #include "access/heapam.h"
-#include "access/relation.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "catalog/index.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/hsearch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -561,9 +556,8 @@ PG_FUNCTION_INFO_V1(nw_check_index);
 Datum
 nw_check_index(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
 	bool		with_heap = PG_GETARG_BOOL(1);
-	Oid			heapid = IndexGetRelation(relid, true);
+	NwOwned		owned;
 	Check		check = {.rows = 0};
 	HASHCTL		control = {
 		.keysize = sizeof(ItemPointerData),
@@ -574,20 +568,13 @@ nw_check_index(PG_FUNCTION_ARGS)
 											   ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old;
 
-	/* who may not look may not hold up writers either */
-	if (OidIsValid(heapid) && !nw_owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(relid));
+	nw_index_open_owned(&owned, PG_GETARG_OID(0),
+						RecoveryInProgress() ? AccessShareLock : ShareLock);
+	check.heap = owned.heap;
+	check.index = owned.index;
 
-	/* table before index, as everyone else */
-	if (OidIsValid(heapid))
-		check.heap = table_open(heapid, RecoveryInProgress() ? AccessShareLock :
-								ShareLock);
-	check.index = nw_index_open_owned(relid);
-	if (check.heap == NULL || heapid != IndexGetRelation(relid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open the table of index \"%s\"",
-						RelationGetRelationName(check.index))));
+	/* a build that failed may have left one behind */
+	nw_index_refuse_code(check.index);
 
 	old = MemoryContextSwitchTo(mcxt);
 	control.hcxt = mcxt;
@@ -615,7 +602,6 @@ nw_check_index(PG_FUNCTION_ARGS)
 		check_heap(&check);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(mcxt);
-	relation_close(check.index, NoLock);
-	table_close(check.heap, NoLock);
+	nw_index_close_owned(&owned);
 	PG_RETURN_INT64(check.rows);
 }

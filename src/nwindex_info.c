@@ -10,10 +10,14 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
+#include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
 
 #include "args.h"
 #include "compat.h"
@@ -102,22 +106,59 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 
 NW_QUERY_FUNCTION(nw_index_work);
 
-Relation
-nw_index_open_owned(Oid relid)
+/* Insist that the caller owns an index. */
+static void
+check_owner(Oid relid, Oid userid)
 {
-	Relation	index = relation_open(relid, AccessShareLock);
+	if (!nw_owns_relation(relid, userid))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(relid));
+}
 
-	if (index->rd_rel->relkind != RELKIND_INDEX || !nw_index_is_ours(index))
+void
+nw_index_open_owned(NwOwned *owned, Oid relid, LOCKMODE lock)
+{
+	Oid			heapid = IndexGetRelation(relid, true);
+
+	owned->heap = NULL;
+	GetUserIdAndSecContext(&owned->userid, &owned->sec_context);
+	if (OidIsValid(heapid))
+	{
+		/* who may not look may not hold up writers either */
+		check_owner(relid, owned->userid);
+
+		/* table before index, as everyone else */
+		owned->heap = table_open(heapid, lock);
+		SetUserIdAndSecContext(owned->heap->rd_rel->relowner,
+							   owned->sec_context |
+							   SECURITY_RESTRICTED_OPERATION);
+	}
+	owned->nest_level = NewGUCNestLevel();
+	nw_restrict_search_path();
+
+	owned->index = relation_open(relid, AccessShareLock);
+	if (owned->index->rd_rel->relkind != RELKIND_INDEX ||
+		!nw_index_is_ours(owned->index))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an nw index",
-						RelationGetRelationName(index)),
-				 index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX ?
+						RelationGetRelationName(owned->index)),
+				 owned->index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX ?
 				 errhint("Name the index of a partition.") : 0));
-	if (!nw_owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
-					   RelationGetRelationName(index));
-	return index;
+	if (owned->heap == NULL || heapid != IndexGetRelation(relid, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open the table of index \"%s\"",
+						RelationGetRelationName(owned->index))));
+	check_owner(relid, owned->userid);
+}
+
+void
+nw_index_close_owned(NwOwned *owned)
+{
+	relation_close(owned->index, NoLock);
+	table_close(owned->heap, NoLock);
+	AtEOXact_GUC(false, owned->nest_level);
+	SetUserIdAndSecContext(owned->userid, owned->sec_context);
 }
 
 /* What the pages of a list hold. */
@@ -169,6 +210,7 @@ Datum
 nw_index_lists(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	NwOwned		owned;
 	Relation	index;
 	NwMeta		meta;
 	NwLayout	layout;
@@ -177,7 +219,8 @@ nw_index_lists(PG_FUNCTION_ARGS)
 	int			nclasses;
 
 	nw_begin_rows(fcinfo);
-	index = nw_index_open_owned(PG_GETARG_OID(0));
+	nw_index_open_owned(&owned, PG_GETARG_OID(0), AccessShareLock);
+	index = owned.index;
 	nw_meta_read(index, &meta, &layout);
 	nclasses = nw_labels_read(index, &meta, &label_out, &label);
 	for (uint32 list = 0; list < meta.nlists; list++)
@@ -189,7 +232,14 @@ nw_index_lists(PG_FUNCTION_ARGS)
 
 		nw_list_read(index, &meta, list, &data);
 		contents = count_list(index, &meta, &layout, list, &data);
-		nulls[1] = list == NW_COMMON_LIST || data.class >= (uint32) nclasses;
+		if (list != NW_COMMON_LIST && data.class >= (uint32) nclasses)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" is corrupted",
+							RelationGetRelationName(index)),
+					 errdetail("List %u belongs to no class.", list),
+					 errhint("Please REINDEX it.")));
+		nulls[1] = list == NW_COMMON_LIST;
 		values[0] = Int32GetDatum(list);
 		values[1] = nulls[1] ? (Datum) 0 :
 			nw_bytes_datum(nw_textout(&label_out, label[data.class]));
@@ -199,7 +249,7 @@ nw_index_lists(PG_FUNCTION_ARGS)
 		values[5] = Float8GetDatum(data.radius);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
-	relation_close(index, AccessShareLock);
+	nw_index_close_owned(&owned);
 	return (Datum) 0;
 }
 
@@ -230,6 +280,7 @@ PG_FUNCTION_INFO_V1(nw_index_health);
 Datum
 nw_index_health(PG_FUNCTION_ARGS)
 {
+	NwOwned		owned;
 	Relation	index;
 	NwMeta		meta;
 	NwLayout	layout;
@@ -245,7 +296,8 @@ nw_index_health(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	index = nw_index_open_owned(PG_GETARG_OID(0));
+	nw_index_open_owned(&owned, PG_GETARG_OID(0), AccessShareLock);
+	index = owned.index;
 	nw_meta_read(index, &meta, &layout);
 	nclasses = nw_labels_read(index, &meta, &label_out, &label);
 	for (uint32 list = 0; list < meta.nlists; list++)
@@ -276,7 +328,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 							  BLCKSZ);
 	nulls[8] = advice == NULL;
 	values[8] = advice ? CStringGetTextDatum(advice) : (Datum) 0;
-	relation_close(index, AccessShareLock);
+	nw_index_close_owned(&owned);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
 													  values, nulls)));
 }
