@@ -229,6 +229,28 @@ free_slot(Page page, const NwLayout *layout)
 }
 
 /*
+ * Insist that the vector pages of a code page are different ones: they are
+ * locked together with it, and nobody can wait for a lock of their own.
+ */
+static void
+check_vector_pages(Relation index, Buffer buffer)
+{
+	BlockNumber block = BufferGetBlockNumber(buffer);
+	const BlockNumber *vectors = NwPageGetCodes(BufferGetPage(buffer))->vectors;
+
+	for (int i = 0; i < NW_VECTOR_PAGES; i++)
+	{
+		bool		again = vectors[i] == block;
+
+		for (int k = 0; k < i && BlockNumberIsValid(vectors[i]); k++)
+			again |= vectors[k] == vectors[i];
+		if (again)
+			nw_report_damage(index, block,
+							 "The page of codes names a page of vectors twice.");
+	}
+}
+
+/*
  * Write the vector of a slot, and the slot.  The code page is locked by the
  * caller.  Every record carries the code page, so that it names each vector
  * page from the moment there is one; the last one publishes the slot.
@@ -243,6 +265,7 @@ write_entry(Insertion *insertion, Buffer buffer, int slot)
 	int			which;
 	int			offset;
 
+	check_vector_pages(insertion->index, buffer);
 	nw_vector_place(layout, codes->nth, slot, &which, &offset);
 	while (left > 0)
 	{

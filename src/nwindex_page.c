@@ -217,6 +217,9 @@ nw_page_read(Relation index, BlockNumber block, NwPageKind kind, int lock)
 {
 	Buffer		buffer;
 
+	/* whoever follows a pointer may have the meta page locked already */
+	if (block == 0 && kind != NW_PAGE_META)
+		nw_report_damage(index, block, "The page is not of the kind expected.");
 	nw_block_check(index, block);
 	buffer = ReadBuffer(index, block);
 	LockBuffer(buffer, lock);

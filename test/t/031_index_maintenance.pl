@@ -284,7 +284,7 @@ foreach my $set ('vector_8000', 'halfvec_4000', 'vector_3000')
 }
 
 # Dump and restore
-$node->safe_psql('postgres', 'TRUNCATE queries; INSERT INTO queries SELECT i, spot(i + 9000, i % 5, 16, 1) FROM generate_series(1, 3) AS i; DROP TABLE vector_8000, halfvec_8000; DROP FUNCTION slow');
+$node->safe_psql('postgres', 'TRUNCATE queries; INSERT INTO queries SELECT i, spot(i + 9000, i % 5, 16, 1) FROM generate_series(1, 3) AS i; DROP TABLE vector_8000, halfvec_8000');
 my $answers = $node->safe_psql('postgres', "SELECT md5(string_agg(a, '')) FROM answers('s', 'index') AS a");
 my $dump = $node->basedir . '/dump';
 $node->command_ok([ 'pg_dump', '-Fc', '-f', $dump, '-d', $node->connstr('postgres') ], 'dump');
