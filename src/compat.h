@@ -96,6 +96,13 @@ nw_check_select(RangeTblEntry *rte, Bitmapset *columns)
 #define nw_snapshots_expire()		false
 #endif
 
+/* What runs as a table's owner finds names in pg_catalog alone, since 17. */
+#if PG_VERSION_NUM >= 170000
+#define nw_restrict_search_path()	RestrictSearchPath()
+#else
+#define nw_restrict_search_path()	((void) 0)
+#endif
+
 /* One check of ownership for all object kinds came with 16, too. */
 #if PG_VERSION_NUM >= 160000
 #define nw_owns_relation(relid, role) \

@@ -9,7 +9,9 @@
 
 #include <float.h>
 
+#include "access/htup_details.h"
 #include "access/reloptions.h"
+#include "catalog/pg_index.h"
 #include "commands/progress.h"
 #include "commands/vacuum.h"
 #include "fmgr.h"
@@ -113,6 +115,26 @@ bool
 nw_index_is_ours(Relation index)
 {
 	return index->rd_indam && index->rd_indam->ambuild == nw_index_build;
+}
+
+/*
+ * No prediction would use such an index, and whoever looks into it would run
+ * its owner's code.  The catalog is asked: to read an expression may be to run
+ * it, where it is constant.
+ */
+void
+nw_index_refuse_code(Relation index)
+{
+	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("an nw index cannot be on an expression"),
+				 errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
+	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("an nw index cannot have a predicate"),
+				 errhint("Predictions rest on all rows of a set: leave out WHERE, or index a table of its own.")));
 }
 
 PG_FUNCTION_INFO_V1(nw_handler);

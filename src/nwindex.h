@@ -33,6 +33,10 @@
  * So a vector may be larger than a page, no space is lost between vectors, and
  * slots never move.
  *
+ * Pointers and counts are checked wherever they are read (damage.c), and a code
+ * page has to be the page of the list that it is taken for.  So a chain that
+ * leads back, or to another list, ends in an error at its first wrong page.
+ *
  * Locks.  Writers lock a code page exclusively, then the vector pages of the
  * slot, then the page of the list; no one waits for a code page while holding
  * another lock.  A row is published by its TID on the code page, after its
@@ -62,11 +66,12 @@
 #include "utils/rel.h"
 
 #include "code.h"
+#include "damage.h"
 #include "pgvector.h"
 #include "textout.h"
 
 #define NW_INDEX_MAGIC		0x4e573031
-#define NW_INDEX_VERSION	2
+#define NW_INDEX_VERSION	3
 
 /* Attributes of an index. */
 #define NW_INDEX_EMBEDDING	0
@@ -85,27 +90,9 @@
 #define NW_LISTS_AUTO		0
 #define NW_LISTS_MAX		32768
 
-typedef enum NwPageKind
-{
-	NW_PAGE_META = 1,
-	NW_PAGE_LABELS,
-	NW_PAGE_LISTS,
-	NW_PAGE_CENTERS,
-	NW_PAGE_CODES,
-	NW_PAGE_VECTORS
-} NwPageKind;
-
-/* The end of every page. */
-typedef struct NwPageTail
-{
-	BlockNumber next;			/* in a chain of labels or codes */
-	uint16		kind;			/* NwPageKind */
-	uint16		magic;
-} NwPageTail;
-
-#define NW_PAGE_MAGIC		0x4e57
-
-#define NwPageGetTail(page) ((NwPageTail *) PageGetSpecialPointer(page))
+/* Where it is does not depend on what the header says. */
+#define NwPageGetTail(page) \
+	((NwPageTail *) ((char *) (page) + BLCKSZ - MAXALIGN(sizeof(NwPageTail))))
 
 /* Bytes between the header and the tail. */
 #define NW_PAGE_ROOM \
@@ -137,48 +124,8 @@ typedef struct NwLabelItem
 	char		image[FLEXIBLE_ARRAY_MEMBER];	/* the label's stored bytes */
 } NwLabelItem;
 
-typedef struct NwListData
-{
-	uint32		class;			/* of no meaning in the common list */
-	float		radius;			/* no member is farther from the centre */
-	float		spread;			/* norm of what codes miss of rows covered, */
-	float		error;			/* and the largest error of these */
-	float		norm_min;		/* no member is shorter or longer */
-	float		norm_max;
-	uint32		bound;			/* at least as many as slots ever used */
-	BlockNumber first_page;		/* of codes */
-	BlockNumber insert_page;	/* no page before it has a free slot */
-	uint32		insert_nth;		/* which page of the list that is */
-} NwListData;
-
-/* The bound of a list that needs so many slots: some ahead, so that it lasts. */
-static inline uint32
-nw_list_bound(uint64 slots)
-{
-	uint64		bound = slots + slots / 64 + 8;
-
-	return (uint32) Min(bound, PG_UINT32_MAX);
-}
-
 #define NW_LISTS_PER_PAGE	((int) (NW_PAGE_ROOM / sizeof(NwListData)))
 #define NwPageGetLists(page) ((NwListData *) PageGetContents(page))
-
-/*
- * A page of codes.  Arrays of as many slots as fit the dimensions follow, each
- * aligned: int8 code [slots][dim]; float scale, error, sqnorm, norm [slots],
- * with a minus sign for the error of rows that the spread does not cover;
- * uint32 class [slots]; ItemPointerData tid [slots], invalid where free.
- */
-#define NW_VECTOR_PAGES		6	/* that the vectors of a code page touch */
-
-typedef struct NwCodePage
-{
-	uint32		list;
-	uint32		nth;			/* page of its list, from 0 */
-	uint16		used;			/* slots ever used */
-	uint16		nfree;			/* of these, free again */
-	BlockNumber vectors[NW_VECTOR_PAGES];
-} NwCodePage;
 
 #define NwPageGetCodes(page) ((NwCodePage *) PageGetContents(page))
 
@@ -236,12 +183,42 @@ extern void nw_page_slots(Page page, const NwLayout *layout, NwSlots *slots);
 /* Make a page of a kind, empty. */
 extern void nw_page_init(Page page, NwPageKind kind);
 
-/* Insist that a page is what it should be. */
+/* Complain about a page, and end. */
+extern void nw_report_damage(Relation index, BlockNumber block,
+							 const char *detail) pg_attribute_noreturn();
+
+/* Look at the size of the file for a block that is not known to be there. */
+extern void nw_block_look(Relation index, BlockNumber block);
+
+/*
+ * Insist that a block is there before it is read: to read one that is not fails
+ * in a way that helps nobody, and InvalidBlockNumber would add a page.
+ */
+static inline void
+nw_block_check(Relation index, BlockNumber block)
+{
+	const BlockNumber *known = index->rd_amcache;
+
+	if (known == NULL || block >= *known)
+		nw_block_look(index, block);
+}
+
+/* Insist that a page is of a kind. */
 extern void nw_page_check(Relation index, Buffer buffer, NwPageKind kind);
+
+/* Insist that a page is the nth code page of a list, and sound. */
+extern void nw_codes_check(Relation index, const NwMeta *meta,
+						   const NwLayout *layout, Buffer buffer, uint32 list,
+						   uint32 nth);
 
 /* Read and lock a page of a kind. */
 extern Buffer nw_page_read(Relation index, BlockNumber block, NwPageKind kind,
 						   int lock);
+
+/* Read and lock the nth code page of a list. */
+extern Buffer nw_codes_read(Relation index, const NwMeta *meta,
+							const NwLayout *layout, BlockNumber block,
+							uint32 list, uint32 nth, int lock);
 
 /* Add a page to the file; it comes back locked exclusively. */
 extern Buffer nw_page_extend(Relation index, ForkNumber fork);
@@ -256,6 +233,15 @@ extern void nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout);
 extern BlockNumber nw_list_block(const NwMeta *meta, uint32 list, int *place);
 extern void nw_list_read(Relation index, const NwMeta *meta, uint32 list,
 						 NwListData *data);
+
+/*
+ * Read a list to change it: its page comes back locked exclusively, and stays
+ * so when the list has been written.
+ */
+extern Buffer nw_list_lock(Relation index, const NwMeta *meta, uint32 list,
+						   NwListData *data);
+extern void nw_list_write(Relation index, const NwMeta *meta, Buffer buffer,
+						  uint32 list, NwListData *data);
 
 /*
  * Read the lists of one page, from this one on; data has room for
@@ -337,6 +323,9 @@ extern IndexBulkDeleteResult *nw_index_vacuum_cleanup(IndexVacuumInfo *info,
 
 /* True where a relation is an nw index. */
 extern bool nw_index_is_ours(Relation index);
+
+/* Refuse an index with a predicate or an expression, without evaluating it. */
+extern void nw_index_refuse_code(Relation index);
 
 /* The reloption lists. */
 extern int	nw_index_lists_option(Relation index);

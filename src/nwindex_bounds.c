@@ -64,15 +64,21 @@ take_list(Search *search, int number, uint32 list, const NwListData *data,
 	Unit	   *unit;
 	int32		class;
 
-	if (data->bound == 0 || data->class >= (uint32) part->nclasses)
+	if (data->class >= (uint32) part->nclasses)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" is corrupted",
+						RelationGetRelationName(part->index)),
+				 errdetail("List %u belongs to no class.", list),
+				 errhint("Please REINDEX it.")));
+	if (data->bound == 0)
 		return;
 	class = part->class[data->class];
 	if (!search->admitted[class])
 		return;
 	unit = &search->unit[search->nunits++];
 	unit->part = number;
-	unit->list = list;
-	unit->first_page = data->first_page;
+	unit->first = nw_list_start(list, data);
 	unit->class = class;
 	unit->slots = data->bound;
 	unit->radius = data->radius;
@@ -212,19 +218,23 @@ sum_page(NwIndexPart *part, int32 class, const NwCodeQuery *query,
 		leave_slot(rest, slots, dot, taken[i], class, true);
 }
 
-/* Leave the rows of a page that may be of any class. */
+/*
+ * Leave the rows of a page that may be of any class.  A class not known yet
+ * belongs to rows too new to be seen: that is checked where they are bounded.
+ */
 static void
 leave_page(Search *search, NwIndexPart *part, const NwSlots *slots,
 		   const float *dot, int used, PageRest *rest)
 {
 	for (int i = 0; i < used; i++)
 	{
-		uint32		class = slots->class[i];
+		uint32		number = slots->class[i];
+		int32		class = number < (uint32) part->nclasses ?
+			part->class[number] : -1;
 
 		if (ItemPointerIsValid(&slots->tid[i]) &&
-			class < (uint32) part->nclasses &&
-			search->admitted[part->class[class]])
-			leave_slot(rest, slots, dot, i, part->class[class],
+			(class < 0 || search->admitted[class]))
+			leave_slot(rest, slots, dot, i, class,
 					   nw_index_all_visible(part, &slots->tid[i]));
 	}
 }
@@ -246,6 +256,13 @@ bound_rest(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 	{
 		double		lower = rest->lower[i];
 
+		if (rest->class[i] < 0)
+		{
+			if (rest->visible[i] ||
+				nw_index_row_visible(search->reader, part, &rest->tid[i]))
+				nw_index_report_class(part, &rest->tid[i]);
+			continue;
+		}
 		if (!rest->visible[i])
 		{
 			if (rest->upper[i] < search->heaviest - HEAVY)
@@ -262,13 +279,14 @@ bound_rest(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 }
 
 /*
- * Read a code page, which is unpinned then.  Its rows are added to the sum of
- * their class, where there is one, or bounded one by one.  Returns the next page
- * of its list, pinned, or InvalidBuffer.
+ * Read the nth code page of a list, which is unpinned then.  Its rows are added
+ * to the sum of their class, where there is one, or bounded one by one.  Returns
+ * the next page of the list, pinned, or InvalidBuffer.
  */
 static Buffer
 read_codes(Search *search, NwIndexPart *part, const NwCodeQuery *query,
-		   Buffer buffer, int32 class, NwCodeSum *sum, PageRest *rest)
+		   Buffer buffer, uint32 list, uint32 nth, int32 class, NwCodeSum *sum,
+		   PageRest *rest)
 {
 	Page		page = BufferGetPage(buffer);
 	Buffer		next = InvalidBuffer;
@@ -277,7 +295,7 @@ read_codes(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 	NwSlots		slots;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	nw_page_check(part->index, buffer, NW_PAGE_CODES);
+	nw_codes_check(part->index, &part->meta, &part->layout, buffer, list, nth);
 	used = NwPageGetCodes(page)->used;
 	nw_page_slots(page, &part->layout, &slots);
 	if (BlockNumberIsValid(NwPageGetTail(page)->next))
@@ -324,14 +342,15 @@ nw_bounds_refine_by_code(Search *search, Unit *unit)
 	NwCodeSum	sum;
 	PageRest	rest;
 
-	nw_center_read(part->index, &part->meta, unit->list, search->center);
+	nw_center_read(part->index, &part->meta, unit->first.list,
+				   search->center);
 	nw_code_query(&query, search->query, search->center, search->t);
 	nw_code_sum_init(&sum, &query, unit->radius, unit->error, unit->norm_min);
-	buffer = first_buffer(part, unit->first_page);
-	while (BufferIsValid(buffer))
+	buffer = first_buffer(part, unit->first.block);
+	for (uint32 nth = 0; BufferIsValid(buffer); nth++)
 	{
-		buffer = read_codes(search, part, &query, buffer, unit->class, &sum,
-							&rest);
+		buffer = read_codes(search, part, &query, buffer, unit->first.list,
+							nth, unit->class, &sum, &rest);
 		add_log(&upper, log_sum(rest.upper, rest.codes.n));
 		add_log(&lower, log_sum(rest.lower, rest.codes.n));
 	}
@@ -364,9 +383,10 @@ nw_bounds_take_common(Search *search)
 					   search->center);
 		nw_code_query(&query, search->query, search->center, search->t);
 		buffer = first_buffer(part, data.first_page);
-		while (BufferIsValid(buffer))
+		for (uint32 nth = 0; BufferIsValid(buffer); nth++)
 		{
-			buffer = read_codes(search, part, &query, buffer, -1, NULL, &rest);
+			buffer = read_codes(search, part, &query, buffer, NW_COMMON_LIST,
+								nth, -1, NULL, &rest);
 			for (int j = 0; j < rest.codes.n; j++)
 			{
 				SearchClass *class = &search->class[rest.class[j]];
@@ -385,12 +405,12 @@ nw_bounds_take_common(Search *search)
  * class, where that is given.
  */
 static void
-add_exact(Search *search, int number, BlockNumber block, NwMass *mass)
+add_exact(Search *search, int number, NwPageAt first, NwMass *mass)
 {
 	NwIndexPart *part = &search->reader->part[number];
 	NwPageRows *rows;
 
-	nw_index_first_page(&search->pages, search->reader, part, block,
+	nw_index_first_page(&search->pages, search->reader, part, first,
 						search->wanted);
 	while ((rows = nw_index_next_page(&search->pages)) != NULL)
 	{
@@ -417,7 +437,7 @@ nw_bounds_refine_exactly(Search *search, Unit *unit)
 	NwMass		mass;
 
 	nw_mass_clear(&mass);
-	add_exact(search, unit->part, unit->first_page, &mass);
+	add_exact(search, unit->part, unit->first, &mass);
 	unit->state = UNIT_EXACT;
 	unit->lower = unit->upper = nw_scaled_log(nw_mass_value(&mass));
 	nw_mass_merge(&search->class[unit->class].mass, &mass);
@@ -432,7 +452,7 @@ nw_bounds_read_common(Search *search)
 		NwListData	data;
 
 		nw_list_read(part->index, &part->meta, NW_COMMON_LIST, &data);
-		add_exact(search, i, data.first_page, NULL);
+		add_exact(search, i, nw_list_start(NW_COMMON_LIST, &data), NULL);
 	}
 	for (int i = 0; i < search->nclasses; i++)
 	{

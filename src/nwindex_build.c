@@ -50,11 +50,7 @@ nw_index_describe(Relation index, NwLayout *layout, Oid *label_type)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("an nw index needs one embedding and one included label"),
 				 errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
-	if (RelationGetIndexExpressions(index) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("an nw index cannot be on an expression"),
-				 errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
+	nw_index_refuse_code(index);
 	type = nw_vector_type(getBaseTypeAndTypmod(embedding->atttypid, &typmod));
 	if (type == NW_NOT_A_VECTOR)
 		ereport(ERROR,

@@ -18,18 +18,13 @@
 
 #include "access/genam.h"
 #include "access/heapam.h"
-#include "access/relation.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "catalog/index.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/hsearch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -368,6 +363,8 @@ check_list(Check *check, uint32 number)
 	BlockNumber block;
 	BlockNumber last = InvalidBlockNumber;
 	uint32		nth = 0;
+	NwPageShape shape = {check->nblocks, check->meta.nlists, layout->slots};
+	const char *damage;
 	bool		insert_seen = false;
 	double		most;
 	double		least;
@@ -383,15 +380,11 @@ check_list(Check *check, uint32 number)
 		(list.class >= (uint32) check->images->n ||
 		 number - check->first_list[list.class] >= check->nlists[list.class]))
 		report(check, "List %u belongs to the wrong class.", number);
-	if (!(list.radius >= 0) || !(list.norm_min >= 0) || !(list.norm_max >= 0))
-		report(check, "List %u has no proper radius.", number);
-	if (!(list.spread >= 0) || !(list.error >= 0) || isinf(list.error))
-		report(check, "List %u has no proper spread.", number);
 
 	for (block = list.first_page; BlockNumberIsValid(block); nth++)
 	{
-		char		copy[BLCKSZ];
-		Page		page = (Page) copy;
+		PGAlignedBlock copy;
+		Page		page = (Page) copy.data;
 		const NwCodePage *codes = NwPageGetCodes(page);
 		Buffer		buffer;
 		NwSlots		slots;
@@ -400,16 +393,14 @@ check_list(Check *check, uint32 number)
 		reach(check, block, NW_PAGE_CODES, false);
 		buffer = nw_page_read(check->index, block, NW_PAGE_CODES,
 							  BUFFER_LOCK_SHARE);
-		memcpy(copy, BufferGetPage(buffer), BLCKSZ);
+		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
 		UnlockReleaseBuffer(buffer);
-		if (codes->list != number || codes->nth != nth ||
-			codes->used > layout->slots)
+		damage = nw_page_damage(page, BLCKSZ, NW_PAGE_CODES, &shape);
+		if (damage)
+			report(check, "Block %u: %s", block, damage);
+		if (codes->list != number || codes->nth != nth)
 			report(check, "Block %u is not page %u of list %u.", block, nth,
 				   number);
-		if (BlockNumberIsValid(NwPageGetTail(page)->next) &&
-			codes->used < layout->slots)
-			report(check, "Block %u has another page behind it, but is not full.",
-				   block);
 		if ((uint64) nth * layout->slots + codes->used > list.bound)
 			report(check, "List %u has more slots than its bound says.", number);
 		check_vector_pages(check, codes, block, &last);
@@ -565,9 +556,8 @@ PG_FUNCTION_INFO_V1(nw_check_index);
 Datum
 nw_check_index(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
 	bool		with_heap = PG_GETARG_BOOL(1);
-	Oid			heapid = IndexGetRelation(relid, true);
+	NwOwned		owned;
 	Check		check = {.rows = 0};
 	HASHCTL		control = {
 		.keysize = sizeof(ItemPointerData),
@@ -578,20 +568,13 @@ nw_check_index(PG_FUNCTION_ARGS)
 											   ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old;
 
-	/* who may not look may not hold up writers either */
-	if (OidIsValid(heapid) && !nw_owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(relid));
+	nw_index_open_owned(&owned, PG_GETARG_OID(0),
+						RecoveryInProgress() ? AccessShareLock : ShareLock);
+	check.heap = owned.heap;
+	check.index = owned.index;
 
-	/* table before index, as everyone else */
-	if (OidIsValid(heapid))
-		check.heap = table_open(heapid, RecoveryInProgress() ? AccessShareLock :
-								ShareLock);
-	check.index = nw_index_open_owned(relid);
-	if (check.heap == NULL || heapid != IndexGetRelation(relid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open the table of index \"%s\"",
-						RelationGetRelationName(check.index))));
+	/* a build that failed may have left one behind */
+	nw_index_refuse_code(check.index);
 
 	old = MemoryContextSwitchTo(mcxt);
 	control.hcxt = mcxt;
@@ -619,7 +602,6 @@ nw_check_index(PG_FUNCTION_ARGS)
 		check_heap(&check);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(mcxt);
-	relation_close(check.index, NoLock);
-	table_close(check.heap, NoLock);
+	nw_index_close_owned(&owned);
 	PG_RETURN_INT64(check.rows);
 }

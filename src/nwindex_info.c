@@ -10,10 +10,14 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
+#include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
 
 #include "args.h"
 #include "compat.h"
@@ -102,26 +106,64 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 
 NW_QUERY_FUNCTION(nw_index_work);
 
-Relation
-nw_index_open_owned(Oid relid)
+/* Insist that the caller owns an index. */
+static void
+check_owner(Oid relid, Oid userid)
 {
-	Relation	index = try_relation_open(relid, AccessShareLock);
+	if (!nw_owns_relation(relid, userid))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(relid));
+}
 
-	if (index == NULL)
+void
+nw_index_open_owned(NwOwned *owned, Oid relid, LOCKMODE lock)
+{
+	Oid			heapid = IndexGetRelation(relid, true);
+
+	owned->heap = NULL;
+	GetUserIdAndSecContext(&owned->userid, &owned->sec_context);
+	if (OidIsValid(heapid))
+	{
+		/* who may not look may not hold up writers either */
+		check_owner(relid, owned->userid);
+
+		/* table before index, as everyone else */
+		owned->heap = try_table_open(heapid, lock);
+		if (owned->heap)
+			SetUserIdAndSecContext(owned->heap->rd_rel->relowner,
+								   owned->sec_context |
+								   SECURITY_RESTRICTED_OPERATION);
+	}
+	owned->nest_level = NewGUCNestLevel();
+	nw_restrict_search_path();
+
+	owned->index = try_relation_open(relid, AccessShareLock);
+	if (owned->index == NULL || (OidIsValid(heapid) && owned->heap == NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relid)));
-	if (index->rd_rel->relkind != RELKIND_INDEX || !nw_index_is_ours(index))
+	if (owned->index->rd_rel->relkind != RELKIND_INDEX ||
+		!nw_index_is_ours(owned->index))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not an nw index",
-						RelationGetRelationName(index)),
-				 index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX ?
+						RelationGetRelationName(owned->index)),
+				 owned->index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX ?
 				 errhint("Name the index of a partition.") : 0));
-	if (!nw_owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX,
-					   RelationGetRelationName(index));
-	return index;
+	if (owned->heap == NULL || heapid != IndexGetRelation(relid, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("could not open the table of index \"%s\"",
+						RelationGetRelationName(owned->index))));
+	check_owner(relid, owned->userid);
+}
+
+void
+nw_index_close_owned(NwOwned *owned)
+{
+	relation_close(owned->index, NoLock);
+	table_close(owned->heap, NoLock);
+	AtEOXact_GUC(false, owned->nest_level);
+	SetUserIdAndSecContext(owned->userid, owned->sec_context);
 }
 
 /* What the pages of a list hold. */
@@ -135,15 +177,16 @@ typedef struct Contents
 
 /* Count what is on the code pages of a list. */
 static Contents
-count_list(Relation index, const NwLayout *layout, const NwListData *data)
+count_list(Relation index, const NwMeta *meta, const NwLayout *layout,
+		   uint32 list, const NwListData *data)
 {
 	Contents	contents = {0, 0, 0, 0};
 	BlockNumber block = data->first_page;
 
-	while (BlockNumberIsValid(block))
+	for (uint32 nth = 0; BlockNumberIsValid(block); nth++)
 	{
-		Buffer		buffer = nw_page_read(index, block, NW_PAGE_CODES,
-										  BUFFER_LOCK_SHARE);
+		Buffer		buffer = nw_codes_read(index, meta, layout, block, list,
+										   nth, BUFFER_LOCK_SHARE);
 		const NwCodePage *codes = NwPageGetCodes(BufferGetPage(buffer));
 		NwSlots		slots;
 
@@ -172,6 +215,7 @@ Datum
 nw_index_lists(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	NwOwned		owned;
 	Relation	index;
 	NwMeta		meta;
 	NwLayout	layout;
@@ -180,7 +224,8 @@ nw_index_lists(PG_FUNCTION_ARGS)
 	int			nclasses;
 
 	nw_begin_rows(fcinfo);
-	index = nw_index_open_owned(PG_GETARG_OID(0));
+	nw_index_open_owned(&owned, PG_GETARG_OID(0), AccessShareLock);
+	index = owned.index;
 	nw_meta_read(index, &meta, &layout);
 	nclasses = nw_labels_read(index, &meta, &label_out, &label);
 	for (uint32 list = 0; list < meta.nlists; list++)
@@ -191,8 +236,15 @@ nw_index_lists(PG_FUNCTION_ARGS)
 		bool		nulls[6] = {false};
 
 		nw_list_read(index, &meta, list, &data);
-		contents = count_list(index, &layout, &data);
-		nulls[1] = list == NW_COMMON_LIST || data.class >= (uint32) nclasses;
+		contents = count_list(index, &meta, &layout, list, &data);
+		if (list != NW_COMMON_LIST && data.class >= (uint32) nclasses)
+			ereport(ERROR,
+					(errcode(ERRCODE_INDEX_CORRUPTED),
+					 errmsg("index \"%s\" is corrupted",
+							RelationGetRelationName(index)),
+					 errdetail("List %u belongs to no class.", list),
+					 errhint("Please REINDEX it.")));
+		nulls[1] = list == NW_COMMON_LIST;
 		values[0] = Int32GetDatum(list);
 		values[1] = nulls[1] ? (Datum) 0 :
 			nw_bytes_datum(nw_textout(&label_out, label[data.class]));
@@ -202,7 +254,7 @@ nw_index_lists(PG_FUNCTION_ARGS)
 		values[5] = Float8GetDatum(data.radius);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
-	relation_close(index, AccessShareLock);
+	nw_index_close_owned(&owned);
 	return (Datum) 0;
 }
 
@@ -233,6 +285,7 @@ PG_FUNCTION_INFO_V1(nw_index_health);
 Datum
 nw_index_health(PG_FUNCTION_ARGS)
 {
+	NwOwned		owned;
 	Relation	index;
 	NwMeta		meta;
 	NwLayout	layout;
@@ -248,7 +301,8 @@ nw_index_health(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	index = nw_index_open_owned(PG_GETARG_OID(0));
+	nw_index_open_owned(&owned, PG_GETARG_OID(0), AccessShareLock);
+	index = owned.index;
 	nw_meta_read(index, &meta, &layout);
 	nclasses = nw_labels_read(index, &meta, &label_out, &label);
 	for (uint32 list = 0; list < meta.nlists; list++)
@@ -257,7 +311,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 		Contents	contents;
 
 		nw_list_read(index, &meta, list, &data);
-		contents = count_list(index, &layout, &data);
+		contents = count_list(index, &meta, &layout, list, &data);
 		all.pages += contents.pages;
 		all.slots += contents.slots;
 		all.rows += contents.rows;
@@ -279,7 +333,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 							  BLCKSZ);
 	nulls[8] = advice == NULL;
 	values[8] = advice ? CStringGetTextDatum(advice) : (Datum) 0;
-	relation_close(index, AccessShareLock);
+	nw_index_close_owned(&owned);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
 													  values, nulls)));
 }

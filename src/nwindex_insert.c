@@ -130,6 +130,17 @@ choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
 	float	   *best = palloc(dim * sizeof(float));
 	int8	   *code = palloc(dim);
 
+	if (class->nlists > 0 &&
+		(class->first_list <= NW_COMMON_LIST ||
+		 class->first_list >= insertion->meta.nlists ||
+		 class->nlists > insertion->meta.nlists - class->first_list))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" is corrupted",
+						RelationGetRelationName(insertion->index)),
+				 errdetail("Class %u names lists that are not there.",
+						   class->class),
+				 errhint("Please REINDEX it.")));
 	insertion->list = NW_COMMON_LIST;
 	insertion->distance = INFINITY;
 	for (uint32 i = 0; i < Max(class->nlists, 1); i++)
@@ -149,6 +160,7 @@ choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
 			insertion->distance = distance;
 			insertion->list = list;
 		}
+		CHECK_FOR_INTERRUPTS();
 	}
 	nw_code_encode(x, best, dim, code, &insertion->entry.info);
 	insertion->entry.code = code;
@@ -172,32 +184,28 @@ is_covered(const Insertion *insertion, const NwListData *list, uint64 n)
 static void
 update_list(Insertion *insertion, uint64 n, BlockNumber page, uint32 nth)
 {
-	int			place;
-	BlockNumber block = nw_list_block(&insertion->meta, insertion->list,
-									  &place);
-	Buffer		buffer = nw_page_read(insertion->index, block, NW_PAGE_LISTS,
-									  BUFFER_LOCK_EXCLUSIVE);
-	GenericXLogState *state = GenericXLogStart(insertion->index);
-	NwListData *list = &NwPageGetLists(GenericXLogRegisterBuffer(state, buffer,
-																 0))[place];
+	NwListData	list;
+	Buffer		buffer = nw_list_lock(insertion->index, &insertion->meta,
+									  insertion->list, &list);
 	float		norm = insertion->entry.info.norm;
 
-	if (n >= list->bound)
+	if (n >= list.bound)
 	{
-		list->norm_min = list->bound == 0 ? norm : Min(list->norm_min, norm);
-		list->bound = nw_list_bound(n + 1);
+		list.norm_min = list.bound == 0 ? norm : Min(list.norm_min, norm);
+		list.bound = nw_list_bound(n + 1);
 	}
-	list->radius = Max(list->radius, insertion->distance);
-	list->norm_min = Min(list->norm_min, norm);
-	list->norm_max = Max(list->norm_max, norm);
+	list.radius = Max(list.radius, insertion->distance);
+	list.norm_min = Min(list.norm_min, norm);
+	list.norm_max = Max(list.norm_max, norm);
 	/* VACUUM may have found room before the page, meanwhile */
 	if (BlockNumberIsValid(page) &&
-		list->insert_page == insertion->data.insert_page)
+		list.insert_page == insertion->data.insert_page)
 	{
-		list->insert_page = page;
-		list->insert_nth = nth;
+		list.insert_page = page;
+		list.insert_nth = nth;
 	}
-	GenericXLogFinish(state);
+	nw_list_write(insertion->index, &insertion->meta, buffer, insertion->list,
+				  &list);
 	UnlockReleaseBuffer(buffer);
 }
 
@@ -221,6 +229,28 @@ free_slot(Page page, const NwLayout *layout)
 }
 
 /*
+ * Insist that the vector pages of a code page are different ones: they are
+ * locked together with it, and nobody can wait for a lock of their own.
+ */
+static void
+check_vector_pages(Relation index, Buffer buffer)
+{
+	BlockNumber block = BufferGetBlockNumber(buffer);
+	const BlockNumber *vectors = NwPageGetCodes(BufferGetPage(buffer))->vectors;
+
+	for (int i = 0; i < NW_VECTOR_PAGES; i++)
+	{
+		bool		again = vectors[i] == block;
+
+		for (int k = 0; k < i && BlockNumberIsValid(vectors[i]); k++)
+			again |= vectors[k] == vectors[i];
+		if (again)
+			nw_report_damage(index, block,
+							 "The page of codes names a page of vectors twice.");
+	}
+}
+
+/*
  * Write the vector of a slot, and the slot.  The code page is locked by the
  * caller.  Every record carries the code page, so that it names each vector
  * page from the moment there is one; the last one publishes the slot.
@@ -235,6 +265,7 @@ write_entry(Insertion *insertion, Buffer buffer, int slot)
 	int			which;
 	int			offset;
 
+	check_vector_pages(insertion->index, buffer);
 	nw_vector_place(layout, codes->nth, slot, &which, &offset);
 	while (left > 0)
 	{
@@ -280,6 +311,7 @@ write_entry(Insertion *insertion, Buffer buffer, int slot)
 			else
 				codes->nfree--;
 		}
+		nw_codes_seal(page, BLCKSZ);
 		GenericXLogFinish(state);
 		while (n > 0)
 			UnlockReleaseBuffer(vectors[--n]);
@@ -318,7 +350,9 @@ append_page(Insertion *insertion, Buffer last)
 		if (offset > 0)
 			codes->vectors[0] = full->vectors[nw_vector_pages(layout, full->nth,
 															  layout->slots) - 1];
+		nw_codes_seal(last_page, BLCKSZ);
 	}
+	nw_codes_seal(page, BLCKSZ);
 	GenericXLogFinish(state);
 	return buffer;
 }
@@ -330,26 +364,20 @@ append_page(Insertion *insertion, Buffer last)
 static void
 begin_list(Insertion *insertion)
 {
-	int			place;
-	BlockNumber block = nw_list_block(&insertion->meta, insertion->list,
-									  &place);
-	Buffer		buffer = nw_page_read(insertion->index, block, NW_PAGE_LISTS,
-									  BUFFER_LOCK_EXCLUSIVE);
-	NwListData *list = &NwPageGetLists(BufferGetPage(buffer))[place];
+	NwListData *list = &insertion->data;
+	Buffer		buffer = nw_list_lock(insertion->index, &insertion->meta,
+									  insertion->list, list);
 
 	if (!BlockNumberIsValid(list->first_page))
 	{
 		Buffer		first = append_page(insertion, InvalidBuffer);
-		GenericXLogState *state = GenericXLogStart(insertion->index);
 
-		list = &NwPageGetLists(GenericXLogRegisterBuffer(state, buffer,
-														 0))[place];
 		list->first_page = list->insert_page = BufferGetBlockNumber(first);
 		list->insert_nth = 0;
-		GenericXLogFinish(state);
+		nw_list_write(insertion->index, &insertion->meta, buffer,
+					  insertion->list, list);
 		UnlockReleaseBuffer(first);
 	}
-	insertion->data = NwPageGetLists(BufferGetPage(buffer))[place];
 	UnlockReleaseBuffer(buffer);
 }
 
@@ -370,11 +398,22 @@ insert_entry(Insertion *insertion)
 	if (!BlockNumberIsValid(insertion->data.first_page))
 		begin_list(insertion);
 
+	if (insertion->list != NW_COMMON_LIST &&
+		insertion->data.class != insertion->entry.class)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" is corrupted",
+						RelationGetRelationName(insertion->index)),
+				 errdetail("List %u does not belong to class %u.",
+						   insertion->list, insertion->entry.class),
+				 errhint("Please REINDEX it.")));
+
 	block = insertion->data.insert_page;
-	for (;;)
+	for (nth = insertion->data.insert_nth;; nth++)
 	{
-		buffer = nw_page_read(insertion->index, block, NW_PAGE_CODES,
-							  BUFFER_LOCK_EXCLUSIVE);
+		buffer = nw_codes_read(insertion->index, &insertion->meta, layout,
+							   block, insertion->list, nth,
+							   BUFFER_LOCK_EXCLUSIVE);
 		slot = free_slot(BufferGetPage(buffer), layout);
 		if (slot >= 0)
 			break;
@@ -388,13 +427,13 @@ insert_entry(Insertion *insertion)
 			buffer = next;
 			slot = 0;
 			moved = block;
+			nth++;
 			break;
 		}
 		UnlockReleaseBuffer(buffer);
 		moved = block;
 		CHECK_FOR_INTERRUPTS();
 	}
-	nth = NwPageGetCodes(BufferGetPage(buffer))->nth;
 	number = (uint64) nth * layout->slots + slot;
 	if (!is_covered(insertion, &insertion->data, number) ||
 		BlockNumberIsValid(moved))

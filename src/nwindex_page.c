@@ -7,27 +7,43 @@
 #include "fmgr.h"
 #include "port/pg_crc32c.h"
 #include "storage/lmgr.h"
+#include "utils/memutils.h"
 
 #include "compat.h"
 #include "nwindex.h"
 
+StaticAssertDecl(sizeof(NwPageHead) == SizeOfPageHeaderData &&
+				 offsetof(NwPageHead, lower) == offsetof(PageHeaderData, pd_lower) &&
+				 offsetof(NwPageHead, upper) == offsetof(PageHeaderData, pd_upper) &&
+				 offsetof(NwPageHead, special) == offsetof(PageHeaderData, pd_special) &&
+				 offsetof(NwPageHead, size_version) ==
+				 offsetof(PageHeaderData, pd_pagesize_version) &&
+				 NW_NO_BLOCK == InvalidBlockNumber,
+				 "PostgreSQL's pages are not what damage.h says");
+
 /* ---- places ---- */
+
+/* The slots of a code page; codes are padded to a multiple of 4 bytes. */
+static int
+slots_of(int dim)
+{
+	int			each = dim + 4 * sizeof(float) + sizeof(uint32) +
+		sizeof(ItemPointerData);
+
+	return (NW_PAGE_ROOM - MAXALIGN(sizeof(NwCodePage)) - sizeof(float)) / each;
+}
 
 void
 nw_layout_init(NwLayout *layout, int dim, NwVectorType type)
 {
-	int			head = MAXALIGN(sizeof(NwCodePage));
-	int			each = dim + 4 * sizeof(float) + sizeof(uint32) +
-		sizeof(ItemPointerData);
-	int			at = head;
+	int			at = MAXALIGN(sizeof(NwCodePage));
 
 	layout->dim = dim;
 	layout->type = type;
 	layout->vector_size = dim * (type == NW_VECTOR ? sizeof(float) :
 								 sizeof(uint16));
 
-	/* codes are padded to a multiple of 4 bytes */
-	layout->slots = (NW_PAGE_ROOM - head - sizeof(float)) / each;
+	layout->slots = slots_of(dim);
 	layout->code = at;
 	at = INTALIGN(at + layout->slots * dim);
 	layout->scale = at;
@@ -50,15 +66,7 @@ void
 nw_page_slots(Page page, const NwLayout *layout, NwSlots *slots)
 {
 	char	   *contents = PageGetContents(page);
-	int			used = NwPageGetCodes(page)->used;
 
-	/* arrays of readers have room for no more */
-	if (used > layout->slots)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("page of an nw index has %d slots, not %d at the most",
-						used, layout->slots),
-				 errhint("Please REINDEX it.")));
 	slots->code = (int8 *) (contents + layout->code);
 	slots->scale = (float *) (contents + layout->scale);
 	slots->error = (float *) (contents + layout->error);
@@ -127,29 +135,108 @@ nw_page_init(Page page, NwPageKind kind)
 }
 
 void
-nw_page_check(Relation index, Buffer buffer, NwPageKind kind)
+nw_report_damage(Relation index, BlockNumber block, const char *detail)
 {
-	Page		page = BufferGetPage(buffer);
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" is corrupted at block %u",
+					RelationGetRelationName(index), block),
+			 errdetail_internal("%s", detail),
+			 errhint("Please REINDEX it.")));
+}
 
-	if (PageIsNew(page) ||
-		PageGetSpecialSize(page) != MAXALIGN(sizeof(NwPageTail)) ||
-		NwPageGetTail(page)->magic != NW_PAGE_MAGIC ||
-		NwPageGetTail(page)->kind != kind)
+/*
+ * The size of the file, as far as it is known.  It only grows, so it is asked
+ * for again only where something lies beyond.
+ */
+static BlockNumber
+known_blocks(Relation index, bool again)
+{
+	BlockNumber *known = index->rd_amcache;
+
+	if (known == NULL || again)
+	{
+		BlockNumber blocks = RelationGetNumberOfBlocks(index);
+
+		/* to ask may have had the memory taken away */
+		known = index->rd_amcache;
+		if (known == NULL)
+			index->rd_amcache = known =
+				MemoryContextAlloc(index->rd_indexcxt, sizeof(BlockNumber));
+		*known = blocks;
+	}
+	return *known;
+}
+
+void
+nw_block_look(Relation index, BlockNumber block)
+{
+	if (block >= known_blocks(index, true))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" has an unexpected page at block %u",
-						RelationGetRelationName(index),
-						BufferGetBlockNumber(buffer)),
+				 errmsg("index \"%s\" is corrupted",
+						RelationGetRelationName(index)),
+				 errdetail("Block %u is named, but not there.", block),
 				 errhint("Please REINDEX it.")));
+}
+
+void
+nw_page_check(Relation index, Buffer buffer, NwPageKind kind)
+{
+	const char *damage = nw_page_damage(BufferGetPage(buffer), BLCKSZ, kind,
+										NULL);
+
+	if (damage)
+		nw_report_damage(index, BufferGetBlockNumber(buffer), damage);
+}
+
+void
+nw_codes_check(Relation index, const NwMeta *meta, const NwLayout *layout,
+			   Buffer buffer, uint32 list, uint32 nth)
+{
+	Page		page = BufferGetPage(buffer);
+	NwPageShape shape = {known_blocks(index, false), meta->nlists,
+	layout->slots};
+	const char *damage = nw_page_damage(page, BLCKSZ, NW_PAGE_CODES, &shape);
+
+	if (damage)
+	{
+		/* it may name pages that are new */
+		shape.nblocks = known_blocks(index, true);
+		damage = nw_page_damage(page, BLCKSZ, NW_PAGE_CODES, &shape);
+	}
+	if (damage == NULL && (NwPageGetCodes(page)->list != list ||
+						   NwPageGetCodes(page)->nth != nth))
+		damage = "The page of codes is not where it belongs.";
+	if (damage)
+		nw_report_damage(index, BufferGetBlockNumber(buffer), damage);
 }
 
 Buffer
 nw_page_read(Relation index, BlockNumber block, NwPageKind kind, int lock)
 {
-	Buffer		buffer = ReadBuffer(index, block);
+	Buffer		buffer;
 
+	/* whoever follows a pointer may have the meta page locked already */
+	if (block == 0 && kind != NW_PAGE_META)
+		nw_report_damage(index, block, "The page is not of the kind expected.");
+	nw_block_check(index, block);
+	buffer = ReadBuffer(index, block);
 	LockBuffer(buffer, lock);
 	nw_page_check(index, buffer, kind);
+	return buffer;
+}
+
+Buffer
+nw_codes_read(Relation index, const NwMeta *meta, const NwLayout *layout,
+			  BlockNumber block, uint32 list, uint32 nth, int lock)
+{
+	Buffer		buffer;
+
+	nw_block_check(index, block);
+	buffer = ReadBuffer(index, block);
+	LockBuffer(buffer, lock);
+	nw_codes_check(index, meta, layout, buffer, list, nth);
 	return buffer;
 }
 
@@ -184,10 +271,14 @@ nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout)
 
 	*meta = *NwPageGetMeta(BufferGetPage(buffer));
 	UnlockReleaseBuffer(buffer);
+
+	/* memory is taken for so many lists: there are pages of them at least */
 	if (meta->magic != NW_INDEX_MAGIC || meta->version != NW_INDEX_VERSION ||
 		meta->dim < 1 || meta->dim > NW_INDEX_MAX_DIM || meta->nlists < 1 ||
 		(meta->vector_type != NW_VECTOR && meta->vector_type != NW_HALFVEC) ||
-		meta->checksum != nw_meta_checksum(meta))
+		meta->checksum != nw_meta_checksum(meta) ||
+		(meta->nlists / NW_LISTS_PER_PAGE >= known_blocks(index, false) &&
+		 meta->nlists / NW_LISTS_PER_PAGE >= known_blocks(index, true)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
 				 errmsg("index \"%s\" has an unexpected meta page",
@@ -197,16 +288,63 @@ nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout)
 		nw_layout_init(layout, meta->dim, meta->vector_type);
 }
 
-void
-nw_list_read(Relation index, const NwMeta *meta, uint32 list, NwListData *data)
+/* Insist that a list that was read is sound. */
+static void
+check_list(Relation index, const NwMeta *meta, BlockNumber block,
+		   const NwListData *data)
+{
+	NwPageShape shape = {known_blocks(index, false), meta->nlists,
+	slots_of(meta->dim)};
+	const char *damage = nw_list_damage(data, &shape);
+
+	if (damage)
+	{
+		/* it may name pages that are new */
+		shape.nblocks = known_blocks(index, true);
+		damage = nw_list_damage(data, &shape);
+	}
+	if (damage)
+		nw_report_damage(index, block, damage);
+}
+
+/* Read and lock the page of a list, and copy the list. */
+static Buffer
+read_list(Relation index, const NwMeta *meta, uint32 list, int lock,
+		  NwListData *data)
 {
 	int			place;
 	BlockNumber block = nw_list_block(meta, list, &place);
-	Buffer		buffer = nw_page_read(index, block, NW_PAGE_LISTS,
-									  BUFFER_LOCK_SHARE);
+	Buffer		buffer = nw_page_read(index, block, NW_PAGE_LISTS, lock);
 
 	*data = NwPageGetLists(BufferGetPage(buffer))[place];
-	UnlockReleaseBuffer(buffer);
+	check_list(index, meta, block, data);
+	return buffer;
+}
+
+void
+nw_list_read(Relation index, const NwMeta *meta, uint32 list, NwListData *data)
+{
+	UnlockReleaseBuffer(read_list(index, meta, list, BUFFER_LOCK_SHARE, data));
+}
+
+Buffer
+nw_list_lock(Relation index, const NwMeta *meta, uint32 list, NwListData *data)
+{
+	return read_list(index, meta, list, BUFFER_LOCK_EXCLUSIVE, data);
+}
+
+void
+nw_list_write(Relation index, const NwMeta *meta, Buffer buffer, uint32 list,
+			  NwListData *data)
+{
+	GenericXLogState *state = GenericXLogStart(index);
+	Page		page = GenericXLogRegisterBuffer(state, buffer, 0);
+	int			place;
+
+	(void) nw_list_block(meta, list, &place);
+	nw_list_seal(data);
+	NwPageGetLists(page)[place] = *data;
+	GenericXLogFinish(state);
 }
 
 int
@@ -215,13 +353,16 @@ nw_lists_read(Relation index, const NwMeta *meta, uint32 first,
 {
 	int			place;
 	BlockNumber block = nw_list_block(meta, first, &place);
-	int			n = Min(NW_LISTS_PER_PAGE - place, (int) (meta->nlists - first));
+	int			n = Min((uint32) (NW_LISTS_PER_PAGE - place),
+						meta->nlists - first);
 	Buffer		buffer = nw_page_read(index, block, NW_PAGE_LISTS,
 									  BUFFER_LOCK_SHARE);
 
 	memcpy(data, NwPageGetLists(BufferGetPage(buffer)) + place,
 		   n * sizeof(NwListData));
 	UnlockReleaseBuffer(buffer);
+	for (int i = 0; i < n; i++)
+		check_list(index, meta, block, &data[i]);
 	return n;
 }
 

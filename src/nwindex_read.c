@@ -121,6 +121,40 @@ nw_index_look_at_map(NwIndexPart *part, BlockNumber block)
 	return visible;
 }
 
+/*
+ * Insist that the table has the page of a row.  It only grows while it is
+ * locked.
+ */
+static inline void
+check_tid(NwIndexPart *part, ItemPointer tid)
+{
+	BlockNumber block = ItemPointerGetBlockNumber(tid);
+
+	if (block >= part->heap_blocks)
+		part->heap_blocks = RelationGetNumberOfBlocks(part->heap);
+	if (block >= part->heap_blocks)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" is corrupted",
+						RelationGetRelationName(part->index)),
+				 errdetail("Row (%u,%u) is not in the table.", block,
+						   ItemPointerGetOffsetNumber(tid)),
+				 errhint("Please REINDEX it.")));
+}
+
+void
+nw_index_report_class(NwIndexPart *part, ItemPointer tid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" is corrupted",
+					RelationGetRelationName(part->index)),
+			 errdetail("Row (%u,%u) is of the wrong class.",
+					   ItemPointerGetBlockNumber(tid),
+					   ItemPointerGetOffsetNumber(tid)),
+			 errhint("Please REINDEX it.")));
+}
+
 bool
 nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
 {
@@ -129,6 +163,7 @@ nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
 	bool		all_dead = false;
 	bool		found;
 
+	check_tid(part, tid);
 	reader->work.heap_checks++;
 	found = table_index_fetch_tuple(part->fetch, &root, reader->snapshot,
 									part->slot, &call_again, &all_dead);
@@ -154,6 +189,7 @@ nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from,
 	Buffer		buffer = InvalidBuffer;
 	const char *page;
 
+	nw_block_check(part->index, block);
 	if (trail->step != 0 && trail->buffer > 0 && guess > 0 && guess <= NBuffers &&
 		ReadRecentBuffer(nw_relation_files(part->index), MAIN_FORKNUM, block,
 						 (Buffer) guess))
@@ -180,10 +216,10 @@ nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from,
 }
 
 void
-nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
+nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at,
 				   const bool *wanted, NwPageRows *rows)
 {
-	Buffer		buffer = nw_index_pin(part, block, &part->codes,
+	Buffer		buffer = nw_index_pin(part, at->block, &part->codes,
 									  part->layout.class, false);
 	Page		page = BufferGetPage(buffer);
 	const NwCodePage *codes = NwPageGetCodes(page);
@@ -191,21 +227,24 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 	int			kept = 0;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	nw_page_check(part->index, buffer, NW_PAGE_CODES);
+	nw_codes_check(part->index, &part->meta, &part->layout, buffer, at->list,
+				   at->nth);
 	nw_page_slots(page, &part->layout, &slots);
 	reader->work.pages++;
 	rows->n = 0;
-	rows->nth = codes->nth;
-	rows->next = NwPageGetTail(page)->next;
+	rows->nth = at->nth++;
+	at->block = NwPageGetTail(page)->next;
 	memcpy(rows->vectors, codes->vectors, sizeof(rows->vectors));
 	for (int i = 0; i < codes->used; i++)
 	{
 		uint32		class = slots.class[i];
 
-		/* a class not known yet belongs to rows too new to be seen */
-		if (!ItemPointerIsValid(&slots.tid[i]) ||
-			class >= (uint32) part->nclasses ||
-			(wanted && !wanted[part->class[class]]))
+		if (!ItemPointerIsValid(&slots.tid[i]))
+			continue;
+		if (at->list != NW_COMMON_LIST && class != at->class)
+			nw_index_report_class(part, &slots.tid[i]);
+		if (class < (uint32) part->nclasses && wanted &&
+			!wanted[part->class[class]])
 			continue;
 		rows->slot[rows->n] = i;
 		rows->class[rows->n] = class;
@@ -220,6 +259,10 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, BlockNumber block,
 		if (!rows->visible[i] &&
 			!nw_index_row_visible(reader, part, &rows->tid[i]))
 			continue;
+
+		/* a class not known yet belongs to rows too new to be seen */
+		if ((uint32) rows->class[i] >= (uint32) part->nclasses)
+			nw_index_report_class(part, &rows->tid[i]);
 		rows->slot[kept] = rows->slot[i];
 		rows->class[kept] = rows->class[i];
 		rows->tid[kept] = rows->tid[i];
@@ -398,16 +441,15 @@ nw_index_next_page(NwIndexPages *pages)
 
 	/* the page behind it is fetched while this one is worked on */
 	pages->ahead = NULL;
-	if (BlockNumberIsValid(pages->next))
+	if (BlockNumberIsValid(pages->next.block))
 	{
 		NwPageRows *rows = &pages->rows[pages->turn];
 
 		pages->turn = 1 - pages->turn;
-		nw_index_read_page(pages->reader, pages->part, pages->next,
+		nw_index_read_page(pages->reader, pages->part, &pages->next,
 						   pages->wanted, rows);
 		pin_vectors(pages->reader, pages->part, rows);
 		pgstat_count_index_tuples(pages->part->index, rows->n);
-		pages->next = rows->next;
 		pages->ahead = rows;
 	}
 	return current;
@@ -415,7 +457,7 @@ nw_index_next_page(NwIndexPages *pages)
 
 void
 nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
-					NwIndexPart *part, BlockNumber block, const bool *wanted)
+					NwIndexPart *part, NwPageAt first, const bool *wanted)
 {
 	if (pages->part != part)
 	{
@@ -425,7 +467,7 @@ nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
 		pages->whole = palloc(part->layout.vector_size);
 	}
 	pages->reader = reader;
-	pages->next = block;
+	pages->next = first;
 	pages->wanted = wanted;
 	pages->turn = 0;
 	pages->ahead = NULL;
@@ -449,7 +491,8 @@ nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 			NwPageRows *rows;
 
 			nw_list_read(part->index, &part->meta, list, &data);
-			nw_index_first_page(pages, reader, part, data.first_page, NULL);
+			nw_index_first_page(pages, reader, part,
+								nw_list_start(list, &data), NULL);
 			while ((rows = nw_index_next_page(pages)) != NULL)
 			{
 				MemoryContext old = MemoryContextSwitchTo(row_mcxt);
@@ -488,11 +531,17 @@ nw_index_fetch_id(NwIndexReader *reader, const NwSource *source,
 	Datum		id;
 	char	   *text;
 
+	/* what the visibility map calls visible has not been looked at yet */
+	check_tid(part, tid);
 	if (!table_index_fetch_tuple(part->fetch, &root, reader->snapshot,
 								 part->slot, &call_again, &all_dead))
-		elog(ERROR, "row (%u,%u) of \"%s\" is no longer visible",
-			 ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid),
-			 RelationGetRelationName(part->heap));
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("row (%u,%u) of index \"%s\" is not in the table",
+						ItemPointerGetBlockNumber(tid),
+						ItemPointerGetOffsetNumber(tid),
+						RelationGetRelationName(part->index)),
+				 errhint("Please REINDEX it.")));
 
 	/* the row's own place, not the head of its HOT chain */
 	if (source->id == NULL)

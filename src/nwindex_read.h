@@ -67,6 +67,7 @@ typedef struct NwIndexPart
 	int32	   *class;			/* [nclasses] the labels' number of a class */
 	Datum	   *label;			/* [nclasses] */
 	NwMapPage	map[NW_MAP_PAGES];	/* of the visibility map, kept pinned */
+	BlockNumber heap_blocks;	/* of the table, as far as known */
 	NwTrail		codes;			/* where code pages were found lately, */
 	NwTrail		vectors;		/* and vector pages */
 	IndexFetchTableData *fetch;
@@ -84,10 +85,25 @@ typedef struct NwIndexReader
 	NwIndexWork work;
 } NwIndexReader;
 
+/* Where a list goes on, and what has to be there. */
+typedef struct NwPageAt
+{
+	BlockNumber block;			/* of codes; invalid at the end */
+	uint32		list;
+	uint32		nth;
+	uint32		class;			/* of no meaning in the common list */
+} NwPageAt;
+
+/* Where a list begins. */
+static inline NwPageAt
+nw_list_start(uint32 list, const NwListData *data)
+{
+	return (NwPageAt) {data->first_page, list, 0, data->class};
+}
+
 /* The visible rows of a code page. */
 typedef struct NwPageRows
 {
-	BlockNumber next;			/* page of the list */
 	uint32		nth;
 	BlockNumber vectors[NW_VECTOR_PAGES];
 	Buffer		pinned[NW_VECTOR_PAGES];
@@ -151,12 +167,16 @@ nw_index_all_visible(NwIndexPart *part, ItemPointer tid)
 extern bool nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part,
 								 ItemPointer tid);
 
+/* Complain about a row of a class that is not there, or not its list's. */
+extern void nw_index_report_class(NwIndexPart *part, ItemPointer tid)
+			pg_attribute_noreturn();
+
 /*
  * Collect the visible rows of a code page, of the classes wanted (by the
- * reader's numbers; NULL for all).
+ * reader's numbers; NULL for all), and go on to the next page of its list.
  */
 extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part,
-							   BlockNumber block, const bool *wanted,
+							   NwPageAt *at, const bool *wanted,
 							   NwPageRows *rows);
 
 /*
@@ -190,7 +210,7 @@ typedef struct NwIndexPages
 	NwIndexReader *reader;
 	NwIndexPart *part;
 	const bool *wanted;
-	BlockNumber next;
+	NwPageAt	next;
 	NwPageRows *ahead;			/* the page behind the one at hand, or NULL */
 	int			turn;
 	float	   *x;				/* [slots][dim] room for vectors, */
@@ -198,9 +218,9 @@ typedef struct NwIndexPages
 	NwPageRows	rows[2];
 } NwIndexPages;
 
-/* Go to the first code page of a list (it may be invalid: there is none). */
+/* Go to the first code page of a list (there may be none). */
 extern void nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
-								NwIndexPart *part, BlockNumber block,
+								NwIndexPart *part, NwPageAt first,
 								const bool *wanted);
 
 /*

@@ -431,22 +431,22 @@ classes_have_rows(Search *search, const NwFilter *filter)
 		{
 			int			number = i < 0 ? -i - 1 : search->unit[i].part;
 			NwIndexPart *part = &search->reader->part[number];
-			BlockNumber block;
+			uint32		list;
+			NwPageAt	at;
 			NwListData	data;
 
 			if (i >= 0 && search->unit[i].class != c)
 				continue;
-			nw_list_read(part->index, &part->meta,
-						 i < 0 ? NW_COMMON_LIST : search->unit[i].list, &data);
-			block = data.first_page;
-			while (BlockNumberIsValid(block) && !found)
+			list = i < 0 ? NW_COMMON_LIST : search->unit[i].first.list;
+			nw_list_read(part->index, &part->meta, list, &data);
+			at = nw_list_start(list, &data);
+			while (BlockNumberIsValid(at.block) && !found)
 			{
 				NwPageRows *rows = &search->pages.rows[0];
 
-				nw_index_read_page(search->reader, part, block, search->wanted,
+				nw_index_read_page(search->reader, part, &at, search->wanted,
 								   rows);
 				found = rows->n > 0;
-				block = rows->next;
 			}
 		}
 		if (!found)

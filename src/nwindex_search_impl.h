@@ -35,8 +35,7 @@ typedef enum UnitState
 typedef struct Unit
 {
 	int			part;
-	uint32		list;
-	BlockNumber first_page;
+	NwPageAt	first;			/* page */
 	int32		class;
 	uint32		slots;
 	float		radius;			/* as in NwListData */

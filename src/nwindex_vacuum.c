@@ -54,6 +54,7 @@ vacuum_page(Relation index, const NwLayout *layout, Buffer buffer,
 	for (int i = 0; i < ndead; i++)
 		ItemPointerSetInvalid(&slots.tid[dead[i]]);
 	NwPageGetCodes(page)->nfree += ndead;
+	nw_codes_seal(page, BLCKSZ);
 	GenericXLogFinish(state);
 	stats->tuples_removed += ndead;
 	return ndead;
@@ -64,23 +65,41 @@ static void
 reuse_page(Relation index, const NwMeta *meta, uint32 number,
 		   const Freed *freed)
 {
-	int			place;
-	BlockNumber block = nw_list_block(meta, number, &place);
-	Buffer		buffer = nw_page_read(index, block, NW_PAGE_LISTS,
-									  BUFFER_LOCK_EXCLUSIVE);
-	NwListData *list = &NwPageGetLists(BufferGetPage(buffer))[place];
+	NwListData	list;
+	Buffer		buffer = nw_list_lock(index, meta, number, &list);
 
-	if (freed->nth < list->insert_nth)
+	if (freed->nth < list.insert_nth)
 	{
-		GenericXLogState *state = GenericXLogStart(index);
-
-		list = &NwPageGetLists(GenericXLogRegisterBuffer(state, buffer,
-														 0))[place];
-		list->insert_page = freed->page;
-		list->insert_nth = freed->nth;
-		GenericXLogFinish(state);
+		list.insert_page = freed->page;
+		list.insert_nth = freed->nth;
+		nw_list_write(index, meta, buffer, number, &list);
 	}
 	UnlockReleaseBuffer(buffer);
+}
+
+/*
+ * The kind of page that a block must have.  A page of codes taken for another
+ * would keep dead rows.
+ */
+static NwPageKind
+kind_of(const NwMeta *meta, BlockNumber block, Page page)
+{
+	uint64		centers = (uint64) meta->nlists * meta->dim * sizeof(float);
+
+	if (block == 0)
+		return NW_PAGE_META;
+	if (block - meta->first_lists <= (meta->nlists - 1) / NW_LISTS_PER_PAGE)
+		return NW_PAGE_LISTS;
+	if (block - meta->first_centers <= (centers - 1) / NW_PAGE_ROOM)
+		return NW_PAGE_CENTERS;
+	switch (NwPageGetTail(page)->kind)
+	{
+		case NW_PAGE_LABELS:
+		case NW_PAGE_VECTORS:
+			return NwPageGetTail(page)->kind;
+		default:
+			return NW_PAGE_CODES;
+	}
 }
 
 IndexBulkDeleteResult *
@@ -114,17 +133,24 @@ nw_index_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 									strategy);
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 		page = BufferGetPage(buffer);
-		if (!PageIsNew(page) && NwPageGetTail(page)->kind == NW_PAGE_CODES)
+		if (!PageIsNew(page))
 		{
+			NwPageKind	kind = kind_of(&meta, block, page);
 			const NwCodePage *codes = NwPageGetCodes(page);
 			uint32		list = codes->list;
 			uint32		nth = codes->nth;
 
-			if (vacuum_page(index, &layout, buffer, stats, callback,
-							callback_state) > 0 && list < meta.nlists &&
-				(!BlockNumberIsValid(freed[list].page) ||
-				 nth < freed[list].nth))
-				freed[list] = (Freed) {block, nth};
+			if (kind != NW_PAGE_CODES)
+				nw_page_check(index, buffer, kind);
+			else
+			{
+				nw_codes_check(index, &meta, &layout, buffer, list, nth);
+				if (vacuum_page(index, &layout, buffer, stats, callback,
+								callback_state) > 0 &&
+					(!BlockNumberIsValid(freed[list].page) ||
+					 nth < freed[list].nth))
+					freed[list] = (Freed) {block, nth};
+			}
 		}
 		UnlockReleaseBuffer(buffer);
 	}

@@ -183,6 +183,7 @@ write_gathered(Build *build, Gathered *gathered)
 		nw_slot_write(page, layout, i, &gathered->entry[i]);
 	if (gathered->nth < list->data.insert_nth)
 		NwPageGetTail(page)->next = list->data.first_page + gathered->nth + 1;
+	nw_codes_seal(page, BLCKSZ);
 	MarkBufferDirty(buffer);
 	UnlockReleaseBuffer(buffer);
 
@@ -317,6 +318,7 @@ write_lists(Build *build)
 
 		if (build->list[i].rows == 0)
 			build->list[i].data.norm_min = build->list[i].data.norm_max = 0;
+		nw_list_seal(&build->list[i].data);
 		NwPageGetLists(BufferGetPage(buffer))[place] = build->list[i].data;
 		MarkBufferDirty(buffer);
 		UnlockReleaseBuffer(buffer);
@@ -395,6 +397,7 @@ write_init_page(Relation index, NwPageKind kind, const NwMeta *meta)
 		NwListData *common = &NwPageGetLists(page)[NW_COMMON_LIST];
 
 		common->first_page = common->insert_page = InvalidBlockNumber;
+		nw_list_seal(common);
 	}
 	MarkBufferDirty(buffer);
 

@@ -457,8 +457,8 @@ sweep_index(Sweep *sweep, const NwSource *source)
 			NwPageRows *rows;
 
 			nw_list_read(part->index, &part->meta, list, &data);
-			nw_index_first_page(pages, sweep->index, part, data.first_page,
-								NULL);
+			nw_index_first_page(pages, sweep->index, part,
+								nw_list_start(list, &data), NULL);
 			while ((rows = nw_index_next_page(pages)) != NULL)
 				sweep_page(sweep, pages, rows);
 		}

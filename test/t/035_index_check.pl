@@ -131,7 +131,7 @@ sub plan_damage
 	}
 	foreach my $list (0, 1)
 	{
-		my $entry = block($LISTS) + HEADER + 40 * $list;
+		my $entry = block($LISTS) + HEADER + 44 * $list;
 		damage("lists: class of list $list", $entry, flip(0x01)) if $list > 0;
 		damage('lists: radius too small', $entry + 7, set(0));
 		damage('lists: radius negative', $entry + 7, flip(0x80));
