@@ -294,6 +294,8 @@ extern void nw_slot_write(Page page, const NwLayout *layout, int slot,
 extern const char *nw_vector_bytes(Relation index, const NwLayout *layout,
 								   Datum datum, NwVectorData *vector);
 
+/* ---- nwindex_labels.c: the classes ---- */
+
 /* The image of a label to store; an error where it is too long. */
 extern NwBytes nw_label_image(Relation index, NwTextOut *out, Datum *label);
 
