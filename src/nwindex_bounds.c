@@ -57,20 +57,22 @@ bound_list(Search *search, Unit *unit, const NwListData *data,
 
 /* Take in a list that has a class. */
 static void
-take_list(Search *search, int number, uint32 list, const NwListData *data,
+take_list(Search *search, int which, uint32 list, const NwListData *data,
 		  Buffer *centers)
 {
-	NwIndexPart *part = &search->reader->part[number];
+	NwIndexPart *part = &search->reader->part[which];
 	Unit	   *unit;
+	int			number;
 	int32		class;
 
 	if (data->bound == 0 || data->class >= (uint32) part->nclasses)
 		return;
-	class = part->class[data->class];
-	if (!search->admitted[class])
+	number = nw_index_class(part, data->class);
+	if (search->admitted && !search->admitted[number])
 		return;
+	class = nw_search_place(search, number);
 	unit = &search->unit[search->nunits++];
-	unit->part = number;
+	unit->part = which;
 	unit->list = list;
 	unit->first_page = data->first_page;
 	unit->class = class;
@@ -221,10 +223,14 @@ leave_page(Search *search, NwIndexPart *part, const NwSlots *slots,
 	{
 		uint32		class = slots->class[i];
 
-		if (ItemPointerIsValid(&slots->tid[i]) &&
-			class < (uint32) part->nclasses &&
-			search->admitted[part->class[class]])
-			leave_slot(rest, slots, dot, i, part->class[class],
+		int32		number;
+
+		if (!ItemPointerIsValid(&slots->tid[i]) ||
+			class >= (uint32) part->nclasses)
+			continue;
+		number = nw_index_class(part, class);
+		if (search->admitted == NULL || search->admitted[number])
+			leave_slot(rest, slots, dot, i, number,
 					   nw_index_all_visible(part, &slots->tid[i]));
 	}
 }
@@ -369,10 +375,10 @@ nw_bounds_take_common(Search *search)
 			buffer = read_codes(search, part, &query, buffer, -1, NULL, &rest);
 			for (int j = 0; j < rest.codes.n; j++)
 			{
-				SearchClass *class = &search->class[rest.class[j]];
+				CommonSums *sums = &search->common[rest.class[j]];
 
-				add_log(&class->common_upper, rest.upper[j]);
-				add_log(&class->common_lower, rest.lower[j]);
+				add_log(&sums->upper, rest.upper[j]);
+				add_log(&sums->lower, rest.lower[j]);
 			}
 		}
 	}
@@ -405,8 +411,12 @@ add_exact(Search *search, int number, BlockNumber block, NwMass *mass)
 		if (mass)
 			nw_mass_add_run(mass, rows->n, bin, hi, lo);
 		for (int i = 0; i < rows->n && mass == NULL; i++)
-			nw_mass_add_split(&search->class[part->class[rows->class[i]]].mass,
+		{
+			int			number = nw_index_class(part, rows->class[i]);
+
+			nw_mass_add_split(&search->class[search->place[number]].mass,
 							  bin[i], hi[i], lo[i]);
+		}
 		search->work->exact += rows->n;
 	}
 }
@@ -438,13 +448,13 @@ nw_bounds_read_common(Search *search)
 	{
 		SearchClass *class = &search->class[i];
 
-		if (search->wanted[i])
+		if (is_wanted(search, i))
 		{
-			class->common_lower.sum = 0;
+			class->common.lower.sum = 0;
 			if (!nw_mass_is_empty(&class->mass))
-				add_log(&class->common_lower,
+				add_log(&class->common.lower,
 						nw_scaled_log(nw_mass_value(&class->mass)));
-			class->common_upper = class->common_lower;
+			class->common.upper = class->common.lower;
 		}
 	}
 }

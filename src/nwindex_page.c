@@ -116,9 +116,8 @@ nw_page_init(Page page, NwPageKind kind)
 	tail->kind = kind;
 	tail->magic = NW_PAGE_MAGIC;
 
-	/* all of it is data, except where items are added one by one */
-	if (kind != NW_PAGE_LABELS)
-		((PageHeader) page)->pd_lower = ((PageHeader) page)->pd_upper;
+	/* all of it is data */
+	((PageHeader) page)->pd_lower = ((PageHeader) page)->pd_upper;
 	if (kind == NW_PAGE_CODES)
 	{
 		for (int i = 0; i < NW_VECTOR_PAGES; i++)
