@@ -139,6 +139,7 @@ typedef struct NwMeta
 	BlockNumber by_class;		/* and labels by class */
 	BlockNumber first_lists;
 	BlockNumber first_centers;
+	uint32		unused;
 	uint64		built_rows;		/* when the index was built */
 	uint32		checksum;		/* of the above, which never changes */
 } NwMeta;
