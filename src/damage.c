@@ -97,14 +97,10 @@ frame_damage(const void *page, size_t size, NwPageKind kind)
 	if (tail->magic != NW_PAGE_MAGIC || tail->kind != (int) kind)
 		return "The page is not of the kind expected.";
 
-	/* all of a page is data, except where items are added one by one */
-	if (kind == NW_PAGE_LABELS ?
-		head->lower < sizeof(NwPageHead) || head->lower > head->upper ||
-		head->upper > head->special :
-		head->lower != head->special || head->upper != head->special)
+	/* all of a page is data */
+	if (head->lower != head->special || head->upper != head->special)
 		return "The page has a damaged header.";
-	if (tail->next != NW_NO_BLOCK && kind != NW_PAGE_LABELS &&
-		kind != NW_PAGE_CODES)
+	if (tail->next != NW_NO_BLOCK && kind != NW_PAGE_CODES)
 		return "The page has another one behind it.";
 	return NULL;
 }

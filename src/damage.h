@@ -23,7 +23,8 @@ typedef enum NwPageKind
 	NW_PAGE_LISTS,
 	NW_PAGE_CENTERS,
 	NW_PAGE_CODES,
-	NW_PAGE_VECTORS
+	NW_PAGE_VECTORS,
+	NW_PAGE_TREE
 } NwPageKind;
 
 /* The pointer to no page. */
@@ -45,7 +46,7 @@ typedef struct NwPageHead
 /* The end of every page. */
 typedef struct NwPageTail
 {
-	uint32_t	next;			/* in a chain of labels or codes */
+	uint32_t	next;			/* in a chain of codes */
 	uint16_t	kind;			/* NwPageKind */
 	uint16_t	magic;
 } NwPageTail;

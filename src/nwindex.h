@@ -19,7 +19,8 @@
  * Blocks, in the order in which a build writes them:
  *
  *	meta		block 0
- *	labels		a chain of pages of items: the classes, numbered as met
+ *	trees		the roots of two trees of numbers, by which classes are found
+ *	labels		the classes, numbered as met, so many on a page as fit
  *	lists		consecutive pages of NwListData, list i at a known place
  *	centres		consecutive pages: a stream of floats, list i at a known place
  *	codes		one chain of pages for each list: slots, see NwCodePage
@@ -37,7 +38,21 @@
  * page has to be the page of the list that it is taken for.  So a chain that
  * leads back, or to another list, ends in an error at its first wrong page.
  *
- * Locks.  Writers lock a code page exclusively, then the vector pages of the
+ * Classes.  A page of labels is filled to its end, then comes another one; what
+ * is on it never changes.  One tree has a number for each of these pages, its
+ * first class and its block; the other has one for each class, a hash of its
+ * label and the class.  So the label of a class, and the class of a label, are
+ * found by reading a few pages, however many classes there are.  To add a class
+ * changes a page of labels and a leaf of the trees in one WAL record.
+ *
+ * Locks.  Who adds a class holds the heavyweight lock of page 0 meanwhile, which
+ * only others who add one wait for; it is asked for while no page is locked.
+ * Under it, pages of a tree are locked from above; then a leaf of the tree by
+ * hash, the page of labels, and a leaf of the other tree are locked together.
+ * Readers hold at most a page of a tree and its child, and neither while they
+ * wait for a page of labels.
+ *
+ * Writers lock a code page exclusively, then the vector pages of the
  * slot, then the page of the list; no one waits for a code page while holding
  * another lock.  A row is published by its TID on the code page, after its
  * vector has been written, and after the list's radius and bound cover it.
@@ -67,6 +82,7 @@
 
 #include "code.h"
 #include "damage.h"
+#include "label_page.h"
 #include "pgvector.h"
 #include "textout.h"
 
@@ -105,24 +121,17 @@ typedef struct NwMeta
 	uint32		dim;
 	uint32		vector_type;	/* NwVectorType */
 	uint32		nlists;			/* the common list included */
-	BlockNumber first_labels;
+	BlockNumber by_hash;		/* the trees' roots: classes by label, */
+	BlockNumber by_class;		/* and labels by class */
 	BlockNumber first_lists;
 	BlockNumber first_centers;
+	uint32		unused;
 	uint64		built_rows;		/* when the index was built */
 	uint32		checksum;		/* of the above, which never changes */
 } NwMeta;
 
 #define NwPageGetMeta(page) ((NwMeta *) PageGetContents(page))
 
-/* A class: an item on a page of labels. */
-typedef struct NwLabelItem
-{
-	uint32		class;
-	uint32		first_list;
-	uint32		nlists;			/* 0 where its rows are in the common list */
-	uint32		len;
-	char		image[FLEXIBLE_ARRAY_MEMBER];	/* the label's stored bytes */
-} NwLabelItem;
 
 #define NW_LISTS_PER_PAGE	((int) (NW_PAGE_ROOM / sizeof(NwListData)))
 #define NwPageGetLists(page) ((NwListData *) PageGetContents(page))
@@ -280,19 +289,84 @@ extern void nw_slot_write(Page page, const NwLayout *layout, int slot,
 extern const char *nw_vector_bytes(Relation index, const NwLayout *layout,
 								   Datum datum, NwVectorData *vector);
 
+/* ---- nwindex_tree.c: trees of numbers ---- */
+
+/* The least number that is not below, or the largest not above; false for none. */
+extern bool nw_tree_ceiling(Relation index, BlockNumber root, uint64 key,
+							uint64 *found);
+extern bool nw_tree_floor(Relation index, BlockNumber root, uint64 key,
+						  uint64 *found);
+
+/*
+ * Make room for a number that is not there yet, and return its leaf, locked
+ * exclusively.  Only one backend at a time may do so.
+ */
+extern Buffer nw_tree_make_room(Relation index, BlockNumber root, uint64 key);
+
+/* Fill a tree that is empty with sorted numbers, without writing to the log. */
+extern void nw_tree_load(Relation index, BlockNumber root, const uint64 *key,
+						 int64 n);
+
+/* ---- nwindex_labels.c: the classes ---- */
+
 /* The image of a label to store; an error where it is too long. */
 extern NwBytes nw_label_image(Relation index, NwTextOut *out, Datum *label);
 
 /* The label behind an image, as a datum of the column's type. */
-extern Datum nw_label_datum(const NwTextOut *out, const char *image, int len);
+extern Datum nw_label_datum(Relation index, const NwTextOut *out,
+							const NwLabelItem *item);
 
-/* Say whether a line pointer of a page of labels leads to a whole item. */
-extern bool nw_label_is_valid(Page page, ItemId id);
+/* The number of a class in the tree by hash. */
+static inline uint64
+nw_label_key(uint32 hash, uint32 class)
+{
+	return (uint64) hash << 32 | class;
+}
 
-/* Call back for each class; stops where the callback returns false. */
-typedef bool (*NwLabelCallback) (const NwLabelItem *item, void *arg);
-extern void nw_labels_scan(Relation index, const NwMeta *meta,
-						   NwLabelCallback callback, void *arg);
+/* The number of a page of labels in the tree by class. */
+static inline uint64
+nw_label_page_key(uint32 first_class, BlockNumber block)
+{
+	return (uint64) first_class << 32 | block;
+}
+
+/* The hash of an image. */
+extern uint32 nw_label_hash(NwBytes image);
+
+/* Add the next class to a page of labels; false where it has no room. */
+extern bool nw_label_put(Page page, uint32 first_list, uint32 nlists,
+						 NwBytes image);
+
+/* Insist that an item of a page is there and undamaged. */
+extern const NwLabelItem *nw_label_check(Relation index, Page page,
+										 BlockNumber block, uint32 nth);
+
+/* A page of labels that was read, from which labels are taken. */
+typedef struct NwLabelCursor
+{
+	Relation	index;
+	const NwMeta *meta;
+	bool		filled;
+	BlockNumber block;
+	PGAlignedBlock page;
+} NwLabelCursor;
+
+/* Begin to read labels. */
+extern void nw_labels_begin(NwLabelCursor *cursor, Relation index,
+							const NwMeta *meta);
+
+/* Read the label of a class; it is there until the next one is read. */
+extern const NwLabelItem *nw_label_read(NwLabelCursor *cursor, uint32 class);
+
+/* Read the label of an image; NULL where no class has it. */
+extern const NwLabelItem *nw_label_find(NwLabelCursor *cursor, NwBytes image);
+
+/* The same, adding the class where there is none. */
+extern const NwLabelItem *nw_label_find_or_add(NwLabelCursor *cursor,
+											   NwBytes image);
+
+/* How many classes there are. */
+extern uint32 nw_labels_count(NwLabelCursor *cursor);
 
 /* Copy the labels of all classes; out is made ready for their type. */
 extern int	nw_labels_read(Relation index, const NwMeta *meta, NwTextOut *out,

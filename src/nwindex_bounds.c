@@ -57,11 +57,12 @@ bound_list(Search *search, Unit *unit, const NwListData *data,
 
 /* Take in a list that has a class. */
 static void
-take_list(Search *search, int number, uint32 list, const NwListData *data,
+take_list(Search *search, int which, uint32 list, const NwListData *data,
 		  Buffer *centers)
 {
-	NwIndexPart *part = &search->reader->part[number];
+	NwIndexPart *part = &search->reader->part[which];
 	Unit	   *unit;
+	int			number;
 	int32		class;
 
 	if (data->class >= (uint32) part->nclasses)
@@ -73,11 +74,12 @@ take_list(Search *search, int number, uint32 list, const NwListData *data,
 				 errhint("Please REINDEX it.")));
 	if (data->bound == 0)
 		return;
-	class = part->class[data->class];
-	if (!search->admitted[class])
+	number = nw_index_class(part, data->class);
+	if (search->admitted && !search->admitted[number])
 		return;
+	class = nw_search_place(search, number);
 	unit = &search->unit[search->nunits++];
-	unit->part = number;
+	unit->part = which;
 	unit->first = nw_list_start(list, data);
 	unit->class = class;
 	unit->slots = data->bound;
@@ -230,10 +232,10 @@ leave_page(Search *search, NwIndexPart *part, const NwSlots *slots,
 	{
 		uint32		number = slots->class[i];
 		int32		class = number < (uint32) part->nclasses ?
-			part->class[number] : -1;
+			nw_index_class(part, number) : -1;
 
 		if (ItemPointerIsValid(&slots->tid[i]) &&
-			(class < 0 || search->admitted[class]))
+			(class < 0 || search->admitted == NULL || search->admitted[class]))
 			leave_slot(rest, slots, dot, i, class,
 					   nw_index_all_visible(part, &slots->tid[i]));
 	}
@@ -389,10 +391,10 @@ nw_bounds_take_common(Search *search)
 								nth, -1, NULL, &rest);
 			for (int j = 0; j < rest.codes.n; j++)
 			{
-				SearchClass *class = &search->class[rest.class[j]];
+				CommonSums *sums = &search->common[rest.class[j]];
 
-				add_log(&class->common_upper, rest.upper[j]);
-				add_log(&class->common_lower, rest.lower[j]);
+				add_log(&sums->upper, rest.upper[j]);
+				add_log(&sums->lower, rest.lower[j]);
 			}
 		}
 	}
@@ -425,8 +427,12 @@ add_exact(Search *search, int number, NwPageAt first, NwMass *mass)
 		if (mass)
 			nw_mass_add_run(mass, rows->n, bin, hi, lo);
 		for (int i = 0; i < rows->n && mass == NULL; i++)
-			nw_mass_add_split(&search->class[part->class[rows->class[i]]].mass,
+		{
+			int			number = nw_index_class(part, rows->class[i]);
+
+			nw_mass_add_split(&search->class[search->place[number]].mass,
 							  bin[i], hi[i], lo[i]);
+		}
 		search->work->exact += rows->n;
 	}
 }
@@ -458,13 +464,13 @@ nw_bounds_read_common(Search *search)
 	{
 		SearchClass *class = &search->class[i];
 
-		if (search->wanted[i])
+		if (is_wanted(search, i))
 		{
-			class->common_lower.sum = 0;
+			class->common.lower.sum = 0;
 			if (!nw_mass_is_empty(&class->mass))
-				add_log(&class->common_lower,
+				add_log(&class->common.lower,
 						nw_scaled_log(nw_mass_value(&class->mass)));
-			class->common_upper = class->common_lower;
+			class->common.upper = class->common.lower;
 		}
 	}
 }

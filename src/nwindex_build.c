@@ -78,18 +78,19 @@ static int
 class_of(Build *build, Datum label)
 {
 	NwBytes		image = nw_label_image(build->index, &build->label_out, &label);
-	int			class = nw_labels_add_text(build->images, image);
+	int			class = nw_images_add(build->images, image);
 
 	if (class >= build->class_allocated)
 	{
 		int			old = build->class_allocated;
 
-		build->class_allocated = 2 * class;
+		build->class_allocated += old / 4;
 		build->class = repalloc_huge(build->class, build->class_allocated *
 									 sizeof(BuildClass));
 		memset(build->class + old, 0,
 			   (build->class_allocated - old) * sizeof(BuildClass));
-		if (nw_labels_memory(build->images) >
+		if (nw_images_memory(build->images) +
+			build->class_allocated * sizeof(BuildClass) >
 			(Size) maintenance_work_mem * 1024)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -121,7 +122,8 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 
 	old = MemoryContextSwitchTo(build->row_mcxt);
 	class = class_of(build, values[NW_INDEX_LABEL]);
-	build->class[class].rows++;
+	if (build->class[class].rows < PG_UINT32_MAX)
+		build->class[class].rows++;
 	build->seen++;
 	if (place == build->sample_size)
 		place = nw_random_below(&build->random, build->seen);
@@ -309,7 +311,8 @@ cluster_sample(Build *build)
 	center_common(build);
 
 	/* gather the sampled rows of each class */
-	start = palloc0((nclasses + 1) * sizeof(int));
+	start = palloc_extended(((Size) nclasses + 1) * sizeof(int),
+							MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	row = palloc_extended(Max(build->sampled, 1) * sizeof(float *),
 						  MCXT_ALLOC_HUGE);
 	for (int i = 0; i < nclasses; i++)
@@ -404,10 +407,11 @@ assign_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 static void
 begin_sort(Build *build)
 {
-	AttrNumber	attribute = 1;
-	Oid			less = Int4LessOperator;
-	Oid			collation = InvalidOid;
-	bool		nulls_first = false;
+	/* by class, too: a search then goes through the common list in order */
+	AttrNumber	attributes[] = {1, 3};
+	Oid			less[] = {Int4LessOperator, Int4LessOperator};
+	Oid			collations[] = {InvalidOid, InvalidOid};
+	bool		nulls_first[] = {false, false};
 
 	build->desc = CreateTemplateTupleDesc(4);
 	TupleDescInitEntry(build->desc, 1, "list", INT4OID, -1, 0);
@@ -415,8 +419,8 @@ begin_sort(Build *build)
 	TupleDescInitEntry(build->desc, 3, "class", INT4OID, -1, 0);
 	TupleDescInitEntry(build->desc, 4, "vector", BYTEAOID, -1, 0);
 	build->slot = MakeSingleTupleTableSlot(build->desc, &TTSOpsVirtual);
-	build->sort = tuplesort_begin_heap(build->desc, 1, &attribute, &less,
-									   &collation, &nulls_first,
+	build->sort = tuplesort_begin_heap(build->desc, 2, attributes, less,
+									   collations, nulls_first,
 									   maintenance_work_mem / 2, NULL,
 									   TUPLESORT_NONE);
 }
@@ -437,7 +441,7 @@ nw_index_build(Relation heap, Relation index, IndexInfo *info)
 			 RelationGetRelationName(index));
 	nw_index_describe(index, &build.layout, &label_type);
 	nw_textout_init(&build.label_out, label_type, mcxt);
-	build.images = nw_labels_create(mcxt, TEXTOID);
+	build.images = nw_images_create(mcxt);
 	build.class_allocated = 64;
 	build.class = palloc0(build.class_allocated * sizeof(BuildClass));
 	build.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row",

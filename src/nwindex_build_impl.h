@@ -10,15 +10,15 @@
 #include "executor/tuptable.h"
 #include "utils/tuplesort.h"
 
-#include "labels.h"
+#include "images.h"
 #include "nwindex.h"
 #include "random.h"
 
 /* A class while the index is built. */
 typedef struct BuildClass
 {
-	int64		rows;
-	int			sampled;
+	uint32		rows;			/* or as many as it can tell */
+	uint32		sampled;
 	uint32		first_list;
 	uint32		nlists;
 } BuildClass;
@@ -40,7 +40,7 @@ typedef struct Build
 	NwTextOut	label_out;
 	MemoryContext row_mcxt;		/* emptied after each row */
 
-	NwLabels   *images;			/* labels' images, numbered: the classes */
+	NwImages   *images;			/* labels' images, numbered: the classes */
 	BuildClass *class;			/* [class_allocated] */
 	int			class_allocated;
 

@@ -34,6 +34,7 @@
 #include "nwindex_info.h"
 #include "nwindex_read.h"
 #include "simd.h"
+#include "tree_page.h"
 
 /* A row of the index, by its TID. */
 typedef struct Found
@@ -113,13 +114,10 @@ check_pages(Check *check)
 				report(check, "Block %u has no proper page.", block);
 			tail = NwPageGetTail(page);
 			if (tail->magic != NW_PAGE_MAGIC || tail->kind < NW_PAGE_META ||
-				tail->kind > NW_PAGE_VECTORS)
+				tail->kind > NW_PAGE_TREE)
 				report(check, "Block %u has a page of unknown kind.", block);
-			if (tail->kind != NW_PAGE_LABELS ?
-				header->pd_lower != header->pd_upper :
-				header->pd_lower > header->pd_upper)
-				report(check, "Block %u has a damaged page header.", block);
-			if (header->pd_upper > header->pd_special ||
+			if (header->pd_lower != header->pd_upper ||
+				header->pd_upper > header->pd_special ||
 				header->pd_lower < SizeOfPageHeaderData ||
 				(header->pd_lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0 ||
 				header->pd_flags != 0 || header->pd_prune_xid != 0 ||
@@ -128,8 +126,7 @@ check_pages(Check *check)
 			if (PageGetLSN(page) > latest)
 				report(check, "Block %u is from the future.", block);
 			if (tail->next != InvalidBlockNumber &&
-				((tail->kind != NW_PAGE_LABELS && tail->kind != NW_PAGE_CODES) ||
-				 tail->next >= check->nblocks))
+				(tail->kind != NW_PAGE_CODES || tail->next >= check->nblocks))
 				report(check, "Block %u leads nowhere.", block);
 			check->kind[block] = tail->kind;
 		}
@@ -171,64 +168,181 @@ check_meta(Check *check)
 			  false);
 }
 
-/* Check the pages of labels, and number the classes. */
+/* ---- classes ---- */
+
+/* The numbers of a tree, in order. */
+typedef struct Keys
+{
+	int64		n;
+	int64		allocated;
+	uint64	   *key;
+} Keys;
+
+/* Order numbers. */
+static int
+compare_keys(const void *a, const void *b)
+{
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* Take the numbers of a leaf, which are to rise from the least to the most. */
+static void
+take_leaf(Check *check, BlockNumber block, NwTreePage *leaf, uint64 least,
+		  uint64 most, bool first, Keys *keys)
+{
+	qsort(leaf->key, leaf->n, sizeof(uint64), compare_keys);
+	if (!first && (leaf->n == 0 || leaf->key[0] != least))
+		report(check, "Block %u does not begin where the page above says.",
+			   block);
+	if (keys->n + leaf->n > keys->allocated)
+	{
+		keys->allocated = 2 * (keys->n + leaf->n);
+		keys->key = keys->key == NULL ?
+			palloc_extended(keys->allocated * sizeof(uint64),
+							MCXT_ALLOC_HUGE) :
+			repalloc_huge(keys->key, keys->allocated * sizeof(uint64));
+	}
+	for (int i = 0; i < leaf->n; i++)
+	{
+		if (leaf->key[i] < least || leaf->key[i] > most ||
+			(i > 0 && leaf->key[i] == leaf->key[i - 1]))
+			report(check, "Block %u has a key out of order.", block);
+		keys->key[keys->n++] = leaf->key[i];
+	}
+}
+
+/* Check a page of a tree and all below it; level is -1 for the root. */
+static void
+check_tree(Check *check, BlockNumber block, int level, uint64 least,
+		   uint64 most, bool first, Keys *keys)
+{
+	PGAlignedBlock copy;
+	NwTreePage *tree = (NwTreePage *) PageGetContents(copy.data);
+	const uint32 *child;
+	const char *damage;
+	Buffer		buffer;
+
+	reach(check, block, NW_PAGE_TREE, false);
+	buffer = nw_page_read(check->index, block, NW_PAGE_TREE, BUFFER_LOCK_SHARE);
+	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+	CHECK_FOR_INTERRUPTS();
+	damage = nw_tree_page_damage(tree, NW_PAGE_ROOM);
+	if (damage)
+		report(check, "Block %u %s.", block, damage);
+	if (level >= 0 && tree->level != level)
+		report(check, "Block %u is at the wrong level.", block);
+	if (tree->level == 0)
+	{
+		take_leaf(check, block, tree, least, most, first, keys);
+		return;
+	}
+	if (!first && tree->key[0] != least)
+		report(check, "Block %u does not begin where the page above says.",
+			   block);
+	child = nw_tree_page_children(tree, NW_PAGE_ROOM);
+	for (int i = 0; i < tree->n; i++)
+	{
+		uint64		from = i == 0 ? least : tree->key[i];
+		uint64		to = i + 1 < tree->n ? tree->key[i + 1] - 1 : most;
+
+		if (from < least || to > most)
+			report(check, "Block %u has a key out of order.", block);
+		check_tree(check, child[i], tree->level - 1, from, to, first && i == 0,
+				   keys);
+	}
+}
+
+/* Check a class, and number it. */
+static void
+check_label(Check *check, const NwLabelItem *item, BlockNumber block)
+{
+	int			n = check->images->n;
+
+	if (nw_labels_add_text(check->images,
+						   (NwBytes) {item->image, item->len}) != n)
+		report(check, "Class %u of block %u is there twice.", item->class,
+			   block);
+	if (item->nlists > 0 &&
+		(item->first_list != 1 + check->labelled ||
+		 item->nlists >= check->meta.nlists - check->labelled))
+		report(check, "Class %d names the wrong lists.", n);
+	if (n >= check->label_allocated)
+	{
+		check->label_allocated = Max(64, 2 * n);
+		check->first_list = check->first_list == NULL ?
+			palloc(check->label_allocated * sizeof(uint32)) :
+			repalloc_huge(check->first_list, check->label_allocated *
+						  sizeof(uint32));
+		check->nlists = check->nlists == NULL ?
+			palloc(check->label_allocated * sizeof(uint32)) :
+			repalloc_huge(check->nlists, check->label_allocated *
+						  sizeof(uint32));
+	}
+	check->first_list[n] = item->first_list;
+	check->nlists[n] = item->nlists;
+	check->labelled += item->nlists;
+}
+
+/* Check a page of labels, by its number in the tree. */
+static void
+check_label_page(Check *check, uint64 key)
+{
+	BlockNumber block = (BlockNumber) key;
+	PGAlignedBlock copy;
+	const NwLabelPage *labels = (NwLabelPage *) PageGetContents(copy.data);
+	const char *damage;
+	Buffer		buffer;
+
+	reach(check, block, NW_PAGE_LABELS, false);
+	buffer = nw_page_read(check->index, block, NW_PAGE_LABELS,
+						  BUFFER_LOCK_SHARE);
+	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+	CHECK_FOR_INTERRUPTS();
+	damage = nw_label_page_damage(labels, NW_PAGE_ROOM);
+	if (damage)
+		report(check, "Block %u %s.", block, damage);
+	if (labels->n == 0 || labels->first_class != (uint32) (key >> 32) ||
+		labels->first_class != (uint32) check->images->n)
+		report(check, "Block %u does not begin with class %d.", block,
+			   check->images->n);
+	for (uint32 i = 0; i < labels->n; i++)
+		check_label(check, nw_label_check(check->index, copy.data, block, i),
+					block);
+}
+
+/* Check the labels and the trees that find them, and number the classes. */
 static void
 check_labels(Check *check)
 {
-	BlockNumber block = check->meta.first_labels;
+	Keys		pages = {0};
+	Keys		hashes = {0};
 
 	check->images = nw_labels_create(CurrentMemoryContext, TEXTOID);
-	while (BlockNumberIsValid(block))
-	{
-		Buffer		buffer;
-		Page		page;
-		OffsetNumber last;
-
-		reach(check, block, NW_PAGE_LABELS, false);
-		buffer = nw_page_read(check->index, block, NW_PAGE_LABELS,
-							  BUFFER_LOCK_SHARE);
-		page = BufferGetPage(buffer);
-		last = PageGetMaxOffsetNumber(page);
-		for (OffsetNumber i = FirstOffsetNumber; i <= last; i++)
-		{
-			ItemId		id = PageGetItemId(page, i);
-			NwLabelItem *item = (NwLabelItem *) ((char *) page +
-												 ItemIdGetOffset(id));
-			int			n = check->images->n;
-
-			if (!nw_label_is_valid(page, id))
-				report(check, "Label %u of block %u has a wrong length.", i,
-					   block);
-			if (item->class != (uint32) n ||
-				nw_labels_add_text(check->images,
-								   (NwBytes) {item->image, item->len}) != n)
-				report(check, "Label %u of block %u is not class %d.", i, block,
-					   n);
-			if (item->nlists > 0 &&
-				(item->first_list != 1 + check->labelled ||
-				 item->nlists >= check->meta.nlists - check->labelled))
-				report(check, "Class %d names the wrong lists.", n);
-			if (n >= check->label_allocated)
-			{
-				check->label_allocated = Max(64, 2 * n);
-				check->first_list = check->first_list == NULL ?
-					palloc(check->label_allocated * sizeof(uint32)) :
-					repalloc_huge(check->first_list, check->label_allocated *
-								  sizeof(uint32));
-				check->nlists = check->nlists == NULL ?
-					palloc(check->label_allocated * sizeof(uint32)) :
-					repalloc_huge(check->nlists, check->label_allocated *
-								  sizeof(uint32));
-			}
-			check->first_list[n] = item->first_list;
-			check->nlists[n] = item->nlists;
-			check->labelled += item->nlists;
-		}
-		block = NwPageGetTail(page)->next;
-		UnlockReleaseBuffer(buffer);
-	}
+	check_tree(check, check->meta.by_class, -1, 0, PG_UINT64_MAX, true, &pages);
+	check_tree(check, check->meta.by_hash, -1, 0, PG_UINT64_MAX, true, &hashes);
+	for (int64 i = 0; i < pages.n; i++)
+		check_label_page(check, pages.key[i]);
 	if (check->labelled != check->meta.nlists - 1)
 		report(check, "Some lists belong to no class.");
+
+	/* as many as there are classes, none twice, each with a class's own hash */
+	if (hashes.n != check->images->n)
+		report(check, "Of %d classes, " INT64_FORMAT " can be found by their labels.",
+			   check->images->n, hashes.n);
+	for (int64 i = 0; i < hashes.n; i++)
+	{
+		uint32		class = (uint32) hashes.key[i];
+
+		if (class >= (uint32) check->images->n ||
+			nw_label_hash(check->images->text[class]) !=
+			(uint32) (hashes.key[i] >> 32))
+			report(check, "Class %u cannot be found by its label.", class);
+	}
 }
 
 /* ---- slots ---- */

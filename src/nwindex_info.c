@@ -71,7 +71,7 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 		nw_query_init(&query, source->set->kernel, source->set->tau,
 					  call.query.x, call.query.dim,
 					  palloc(call.query.dim * sizeof(double)));
-		nw_index_begin(reader, labels);
+		nw_index_begin_search(reader, labels, call.filter.classes != NULL);
 		if (nw_index_has_dim(reader, call.query.dim))
 			class = nw_index_search(reader, &query, &call.filter, &work);
 		nw_index_end(reader);
@@ -291,9 +291,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 	NwLayout	layout;
 	Contents	all = {0, 0, 0, 0};
 	int64		unlisted = 0;
-	NwTextOut	label_out;
-	Datum	   *label;
-	int			nclasses;
+	NwLabelCursor labels;
 	const char *advice;
 	TupleDesc	desc;
 	Datum		values[9];
@@ -304,7 +302,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 	nw_index_open_owned(&owned, PG_GETARG_OID(0), AccessShareLock);
 	index = owned.index;
 	nw_meta_read(index, &meta, &layout);
-	nclasses = nw_labels_read(index, &meta, &label_out, &label);
+	nw_labels_begin(&labels, index, &meta);
 	for (uint32 list = 0; list < meta.nlists; list++)
 	{
 		NwListData	data;
@@ -321,7 +319,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 			all.late += contents.late;
 	}
 	advice = advise(&meta, &all, unlisted);
-	values[0] = Int64GetDatum(nclasses);
+	values[0] = Int64GetDatum(nw_labels_count(&labels));
 	values[1] = Int64GetDatum(meta.nlists - 1);
 	values[2] = Int64GetDatum(all.rows);
 	values[3] = Int64GetDatum((int64) meta.built_rows);

@@ -29,98 +29,6 @@ typedef struct Insertion
 	NwListData	data;			/* of the list, as read at first */
 } Insertion;
 
-/* A class that is looked for. */
-typedef struct Wanted
-{
-	NwBytes		image;
-	bool		found;
-	uint32		classes;		/* how many there are */
-	NwLabelItem item;			/* without the image */
-} Wanted;
-
-/* Compare a class with the one wanted. */
-static bool
-match_label(const NwLabelItem *item, void *arg)
-{
-	Wanted	   *wanted = arg;
-
-	wanted->classes++;
-	if (item->len != (uint32) wanted->image.len ||
-		memcmp(item->image, wanted->image.data, item->len) != 0)
-		return true;
-	wanted->found = true;
-	memcpy(&wanted->item, item, offsetof(NwLabelItem, image));
-	return false;
-}
-
-/* Append a class.  The meta page is locked meanwhile, against others. */
-static void
-append_label(Insertion *insertion, Wanted *wanted)
-{
-	Relation	index = insertion->index;
-	Size		size = offsetof(NwLabelItem, image) + wanted->image.len;
-	NwLabelItem *item = palloc0(size);
-	BlockNumber block = insertion->meta.first_labels;
-	Buffer		buffer;
-	Page		page;
-	GenericXLogState *state;
-
-	wanted->item.class = wanted->classes;
-	wanted->item.first_list = 0;
-	wanted->item.nlists = 0;
-	memcpy(item, &wanted->item, offsetof(NwLabelItem, image));
-	item->len = wanted->image.len;
-	memcpy(item->image, wanted->image.data, wanted->image.len);
-
-	for (;;)
-	{
-		buffer = nw_page_read(index, block, NW_PAGE_LABELS,
-							  BUFFER_LOCK_EXCLUSIVE);
-		block = NwPageGetTail(BufferGetPage(buffer))->next;
-		if (!BlockNumberIsValid(block))
-			break;
-		UnlockReleaseBuffer(buffer);
-	}
-	state = GenericXLogStart(index);
-	page = GenericXLogRegisterBuffer(state, buffer, 0);
-	if (PageAddItem(page, (Item) item, size, InvalidOffsetNumber, false,
-					false) != InvalidOffsetNumber)
-		GenericXLogFinish(state);
-	else
-	{
-		Buffer		next = nw_page_extend(index, MAIN_FORKNUM);
-		Page		next_page = GenericXLogRegisterBuffer(state, next,
-														  GENERIC_XLOG_FULL_IMAGE);
-
-		nw_page_init(next_page, NW_PAGE_LABELS);
-		if (PageAddItem(next_page, (Item) item, size, InvalidOffsetNumber,
-						false, false) == InvalidOffsetNumber)
-			elog(ERROR, "label does not fit an empty page");
-		NwPageGetTail(page)->next = BufferGetBlockNumber(next);
-		GenericXLogFinish(state);
-		UnlockReleaseBuffer(next);
-	}
-	UnlockReleaseBuffer(buffer);
-}
-
-/* Find the class of a label, adding it where it is new. */
-static void
-find_class(Insertion *insertion, Wanted *wanted)
-{
-	Buffer		meta;
-
-	nw_labels_scan(insertion->index, &insertion->meta, match_label, wanted);
-	if (wanted->found)
-		return;
-	meta = nw_page_read(insertion->index, 0, NW_PAGE_META,
-						BUFFER_LOCK_EXCLUSIVE);
-	wanted->classes = 0;
-	nw_labels_scan(insertion->index, &insertion->meta, match_label, wanted);
-	if (!wanted->found)
-		append_label(insertion, wanted);
-	UnlockReleaseBuffer(meta);
-}
-
 /* Choose the nearest list of a class, and encode the vector for it. */
 static void
 choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
@@ -450,7 +358,8 @@ nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 	MemoryContext mcxt;
 	MemoryContext old;
 	Insertion	insertion = {.index = index};
-	Wanted		wanted = {.found = false};
+	NwLabelCursor labels;
+	const NwLabelItem *class;
 	NwTextOut	label_out;
 	NwVectorData vector;
 	Datum		label;
@@ -474,10 +383,11 @@ nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 					TupleDescAttr(RelationGetDescr(index),
 								  NW_INDEX_LABEL)->atttypid, mcxt);
 	label = values[NW_INDEX_LABEL];
-	wanted.image = nw_label_image(index, &label_out, &label);
-	find_class(&insertion, &wanted);
-	insertion.entry.class = wanted.item.class;
-	choose_list(&insertion, &wanted.item, vector.x);
+	nw_labels_begin(&labels, index, &insertion.meta);
+	class = nw_label_find_or_add(&labels, nw_label_image(index, &label_out,
+														 &label));
+	insertion.entry.class = class->class;
+	choose_list(&insertion, class, vector.x);
 	insert_entry(&insertion);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(mcxt);

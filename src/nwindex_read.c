@@ -25,6 +25,14 @@ read_classes(NwIndexReader *reader, NwIndexPart *part)
 {
 	NwTextOut	out;
 
+	if (reader->cursor)
+	{
+		nw_labels_begin(reader->cursor, part->index, &part->meta);
+		part->nclasses = reader->nclasses = nw_labels_count(reader->cursor);
+		part->class = NULL;
+		part->label = NULL;
+		return;
+	}
 	part->nclasses = nw_labels_read(part->index, &part->meta, &out,
 									&part->label);
 	part->class = NULL;
@@ -34,6 +42,30 @@ read_classes(NwIndexReader *reader, NwIndexPart *part)
 								  MCXT_ALLOC_HUGE);
 	for (int i = 0; i < part->nclasses; i++)
 		part->class[i] = nw_labels_add(reader->labels, part->label[i]);
+	reader->nclasses = reader->labels->n;
+}
+
+NwBytes
+nw_index_class_text(NwIndexReader *reader, int class)
+{
+	NwTextOut  *out = &reader->labels->out;
+
+	if (reader->cursor == NULL)
+		return reader->labels->text[class];
+	return nw_textout(out, nw_label_datum(reader->part[0].index, out,
+										  nw_label_read(reader->cursor, class)));
+}
+
+int
+nw_index_find_class(NwIndexReader *reader, NwBytes text)
+{
+	const NwLabelItem *item;
+
+	if (reader->cursor == NULL)
+		return nw_labels_find_text(reader->labels, text);
+	item = nw_label_find(reader->cursor, text);
+	return item && item->class < (uint32) reader->nclasses ?
+		(int) item->class : -1;
 }
 
 BlockNumber
@@ -44,6 +76,20 @@ nw_index_blocks(const NwIndexReader *reader)
 	for (int i = 0; i < reader->nparts; i++)
 		blocks += RelationGetNumberOfBlocks(reader->part[i].index);
 	return blocks;
+}
+
+void
+nw_index_begin_search(NwIndexReader *reader, NwLabels *labels, bool filtered)
+{
+	/*
+	 * One index numbers its classes by the bytes of labels, which is as good
+	 * as their texts where neither can be the same without the other.  Where
+	 * bytes are the text, it also finds them by it.
+	 */
+	if (reader->nparts == 1 && nw_textout_is_injective(&labels->out) &&
+		(labels->out.is_text || !filtered))
+		reader->cursor = MemoryContextAlloc(reader->mcxt, sizeof(NwLabelCursor));
+	nw_index_begin(reader, labels);
 }
 
 void
@@ -244,7 +290,7 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at,
 		if (at->list != NW_COMMON_LIST && class != at->class)
 			nw_index_report_class(part, &slots.tid[i]);
 		if (class < (uint32) part->nclasses && wanted &&
-			!wanted[part->class[class]])
+			!wanted[nw_index_class(part, class)])
 			continue;
 		rows->slot[rows->n] = i;
 		rows->class[rows->n] = class;

@@ -64,7 +64,8 @@ typedef struct NwIndexPart
 	NwMeta		meta;
 	NwLayout	layout;
 	int			nclasses;
-	int32	   *class;			/* [nclasses] the labels' number of a class */
+	int32	   *class;			/* [nclasses] the reader's number of a class;
+								 * NULL where that is its own */
 	Datum	   *label;			/* [nclasses] */
 	NwMapPage	map[NW_MAP_PAGES];	/* of the visibility map, kept pinned */
 	BlockNumber heap_blocks;	/* of the table, as far as known */
@@ -80,6 +81,9 @@ typedef struct NwIndexReader
 	Snapshot	snapshot;
 	NwLabels   *labels;			/* classes by output text, of all parts; may
 								 * be NULL */
+	NwLabelCursor *cursor;		/* reads labels one by one, where they are not
+								 * among those; else NULL */
+	int			nclasses;		/* that the reader numbers */
 	int			nparts;
 	NwIndexPart *part;
 	NwIndexWork work;
@@ -126,6 +130,26 @@ extern BlockNumber nw_index_blocks(const NwIndexReader *reader);
 
 /* Begin reading; labels, where given, number the classes. */
 extern void nw_index_begin(NwIndexReader *reader, NwLabels *labels);
+
+/*
+ * The same for a search, which wants few labels, or those filtered by.  Where
+ * that may be, they are read when they are asked for; then labels stay empty.
+ */
+extern void nw_index_begin_search(NwIndexReader *reader, NwLabels *labels,
+								  bool filtered);
+
+/* The reader's number of a part's class. */
+static inline int32
+nw_index_class(const NwIndexPart *part, uint32 class)
+{
+	return part->class ? part->class[class] : (int32) class;
+}
+
+/* The output text of a class, by the reader's number. */
+extern NwBytes nw_index_class_text(NwIndexReader *reader, int class);
+
+/* The class of a text, by the reader's number, or -1. */
+extern int	nw_index_find_class(NwIndexReader *reader, NwBytes text);
 
 /*
  * Say whether a query has the dimensions of all indexes.  Whether another one

@@ -16,6 +16,9 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
 #include "nwindex_search_impl.h"
 
 #define MARGIN			1e-6
@@ -37,6 +40,31 @@
 /* Lists are judged anew after exact passes over so many slots for a class. */
 #define SLOTS_PER_CLASS	0.25
 
+int
+nw_search_place(Search *search, int number)
+{
+	SearchClass *class;
+
+	if (search->place[number] >= 0)
+		return search->place[number];
+	if (search->nclasses == search->allocated)
+	{
+		search->allocated = Max(64, 2 * search->allocated);
+		search->class = search->class == NULL ?
+			palloc_extended(search->allocated * sizeof(SearchClass),
+							MCXT_ALLOC_HUGE) :
+			repalloc_huge(search->class, search->allocated *
+						  sizeof(SearchClass));
+	}
+	class = &search->class[search->nclasses];
+	memset(class, 0, sizeof(SearchClass));
+	class->number = number;
+	nw_mass_clear(&class->mass);
+	search->wanted[number] = true;
+	search->place[number] = search->nclasses++;
+	return search->place[number];
+}
+
 /* Add the bounds of a list to those of its class. */
 static inline void
 add_unit(Search *search, const Unit *unit)
@@ -49,8 +77,8 @@ add_unit(Search *search, const Unit *unit)
 static inline void
 begin_class(SearchClass *class)
 {
-	class->lower = class->common_lower;
-	class->upper = class->common_upper;
+	class->lower = class->common.lower;
+	class->upper = class->common.upper;
 }
 
 /* Add up the bounds of each class. */
@@ -61,6 +89,40 @@ sum_classes(Search *search)
 		begin_class(&search->class[i]);
 	for (int i = 0; i < search->nunits; i++)
 		add_unit(search, &search->unit[i]);
+}
+
+/* What a class has to reach to contend with one of a lower bound. */
+static double
+least_beside(double lead)
+{
+	return isinf(lead) ? lead : lead - MARGIN - ROUNDING * fabs(lead);
+}
+
+/*
+ * Take those classes in that have rows in common lists only, as far as they may
+ * be the answer: of a million there may be a handful.
+ */
+static void
+take_contenders(Search *search)
+{
+	double		lead = -HUGE_VAL;
+	double		least;
+
+	for (int i = 0; i < search->nall; i++)
+		lead = Max(lead, log_of(&search->common[i].lower));
+	least = least_beside(lead);
+	for (int i = 0; i < search->nall; i++)
+	{
+		const CommonSums *sums = &search->common[i];
+		double		upper = log_of(&sums->upper);
+
+		if (upper > -HUGE_VAL && (search->place[i] >= 0 || upper >= least))
+		{
+			int			place = nw_search_place(search, i);
+
+			search->class[place].common = *sums;
+		}
+	}
 }
 
 /*
@@ -87,18 +149,18 @@ judge(Search *search)
 			search->leading = i;
 		}
 	}
-	least = isinf(search->lead) ? search->lead :
-		search->lead - MARGIN - ROUNDING * fabs(search->lead);
+	least = least_beside(search->lead);
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		double		upper = log_of(&search->class[i].upper);
+		SearchClass *class = &search->class[i];
+		double		upper = log_of(&class->upper);
 
 		/* once out, a class stays out, whatever rounding would say */
-		search->wanted[i] &= upper > -HUGE_VAL && upper >= least;
-		if (!search->wanted[i])
+		search->wanted[class->number] &= upper > -HUGE_VAL && upper >= least;
+		if (!is_wanted(search, i))
 			continue;
 		contenders++;
-		search->wanted_slots += search->class[i].slots;
+		search->wanted_slots += class->slots;
 		if (i != search->leading && upper > highest)
 		{
 			highest = upper;
@@ -141,13 +203,14 @@ codes_are_vague(const Search *search)
 
 	if (search->wanted_slots < search->slots * MANY)
 		return false;
-	mean = palloc_extended(search->nclasses * sizeof(double), MCXT_ALLOC_HUGE);
+	mean = palloc_extended(Max(search->nclasses, 1) * sizeof(double),
+						   MCXT_ALLOC_HUGE);
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		const SearchClass *class = &search->class[i];
 		double		upper;
 
-		if (!search->wanted[i] || class->coded_slots == 0)
+		if (!is_wanted(search, i) || class->coded_slots == 0)
 			continue;
 		upper = log_of(&class->coded);
 		mean[n++] = upper - nw_log((double) class->coded_slots);
@@ -163,7 +226,7 @@ codes_are_vague(const Search *search)
 static bool
 is_refinable(const Search *search, const Unit *unit)
 {
-	return unit->state == UNIT_LIST && search->wanted[unit->class] &&
+	return unit->state == UNIT_LIST && is_wanted(search, unit->class) &&
 		unit->upper >= search->lead - LIGHT;
 }
 
@@ -196,7 +259,8 @@ refine_heaviest(Search *search, int64 slots)
 static void
 refine_one_each(Search *search)
 {
-	Unit	  **heaviest = palloc_extended(search->nclasses * sizeof(Unit *),
+	Unit	  **heaviest = palloc_extended(Max(search->nclasses, 1) *
+										   sizeof(Unit *),
 										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 	for (int i = 0; i < search->nunits; i++)
@@ -316,7 +380,7 @@ choose_class(const Search *search)
 		return leading >= challenger ? search->leading : search->challenger;
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		if (search->wanted[i] && next_gain(search, i) >= 0)
+		if (is_wanted(search, i) && next_gain(search, i) >= 0)
 			return i;
 	}
 	return -1;
@@ -369,25 +433,55 @@ settle_exactly(Search *search)
 static int
 compare_masses(Search *search)
 {
-	const int  *order = nw_labels_order(search->reader->labels);
+	MemoryContext text_mcxt = AllocSetContextCreate(CurrentMemoryContext,
+													"nwhead label",
+													ALLOCSET_DEFAULT_SIZES);
 	int			best = -1;
 	NwScaled	most = {0, 0};
+	NwBytes		first = {NULL, 0};	/* text of the best, once that is asked */
 
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		int			class = order[i];
+		const SearchClass *class = &search->class[i];
 		NwScaled	value;
+		int			more;
 
-		if (!search->wanted[class] ||
-			nw_mass_is_empty(&search->class[class].mass))
+		if (!is_wanted(search, i) || nw_mass_is_empty(&class->mass))
 			continue;
-		value = nw_mass_value(&search->class[class].mass);
-		if (best < 0 || nw_scaled_compare(value, most) > 0)
+		value = nw_mass_value(&class->mass);
+		more = best < 0 ? 1 : nw_scaled_compare(value, most);
+		if (more > 0)
+			first.data = NULL;
+		else if (more == 0)
 		{
-			best = class;
+			NwBytes		text;
+			MemoryContext old;
+
+			if (first.data == NULL)
+			{
+				first = nw_index_class_text(search->reader,
+											search->class[best].number);
+				first.data = nw_bytes_copy(CurrentMemoryContext, first);
+			}
+			old = MemoryContextSwitchTo(text_mcxt);
+			text = nw_index_class_text(search->reader, class->number);
+			MemoryContextSwitchTo(old);
+			if (nw_bytes_compare(text, first) < 0)
+			{
+				first = (NwBytes) {nw_bytes_copy(CurrentMemoryContext, text),
+				text.len};
+				more = 1;
+			}
+			MemoryContextReset(text_mcxt);
+			CHECK_FOR_INTERRUPTS();
+		}
+		if (more > 0)
+		{
+			best = i;
 			most = value;
 		}
 	}
+	MemoryContextDelete(text_mcxt);
 	return best;
 }
 
@@ -395,19 +489,58 @@ compare_masses(Search *search)
 static bool
 admit_classes(Search *search, const NwFilter *filter)
 {
-	NwLabels   *labels = search->reader->labels;
-
-	for (int i = 0; i < search->nclasses; i++)
-		search->admitted[i] = filter->classes == NULL;
+	if (filter->classes == NULL)
+		return true;
+	search->admitted = palloc_extended(search->nall,
+									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	search->asked = palloc(Max(filter->nclasses, 1) * sizeof(int));
 	for (int i = 0; i < filter->nclasses; i++)
 	{
-		int			class = nw_labels_find_text(labels, filter->classes[i]);
+		int			class = nw_index_find_class(search->reader,
+												filter->classes[i]);
 
 		if (class < 0)
 			return false;
+		search->asked[search->nasked++] = class;
 		search->admitted[class] = true;
 	}
 	return true;
+}
+
+/* Look for a visible row of a class. */
+static bool
+has_row(Search *search, int number)
+{
+	int			place = search->place[number];
+	bool		found = false;
+
+	if ((search->common && search->common[number].lower.sum > 0) ||
+		(place >= 0 && search->class[place].lower.sum > 0))
+		return true;
+	search->wanted[number] = true;
+	for (int i = -search->reader->nparts; i < search->nunits && !found; i++)
+	{
+		int			which = i < 0 ? -i - 1 : search->unit[i].part;
+		NwIndexPart *part = &search->reader->part[which];
+		uint32		list = i < 0 ? NW_COMMON_LIST : search->unit[i].first.list;
+		NwPageAt	at;
+		NwListData	data;
+
+		if (i >= 0 && search->unit[i].class != place)
+			continue;
+		nw_list_read(part->index, &part->meta, list, &data);
+		at = nw_list_start(list, &data);
+		while (BlockNumberIsValid(at.block) && !found)
+		{
+			NwPageRows *rows = &search->pages.rows[0];
+
+			nw_index_read_page(search->reader, part, &at, search->wanted,
+							   rows);
+			found = rows->n > 0;
+		}
+	}
+	search->wanted[number] = false;
+	return found;
 }
 
 /*
@@ -415,41 +548,13 @@ admit_classes(Search *search, const NwFilter *filter)
  * Bounds may have settled the answer without looking into a class at all.
  */
 static bool
-classes_have_rows(Search *search, const NwFilter *filter)
+classes_have_rows(Search *search)
 {
-	if (filter->classes == NULL)
-		return true;
-	for (int c = 0; c < search->nclasses; c++)
+	if (search->nasked > 0)
+		memset(search->wanted, 0, search->nall);
+	for (int i = 0; i < search->nasked; i++)
 	{
-		bool		found = search->class[c].lower.sum > 0;
-
-		if (!search->admitted[c] || found)
-			continue;
-		memset(search->wanted, 0, search->nclasses * sizeof(bool));
-		search->wanted[c] = true;
-		for (int i = -search->reader->nparts; i < search->nunits && !found; i++)
-		{
-			int			number = i < 0 ? -i - 1 : search->unit[i].part;
-			NwIndexPart *part = &search->reader->part[number];
-			uint32		list;
-			NwPageAt	at;
-			NwListData	data;
-
-			if (i >= 0 && search->unit[i].class != c)
-				continue;
-			list = i < 0 ? NW_COMMON_LIST : search->unit[i].first.list;
-			nw_list_read(part->index, &part->meta, list, &data);
-			at = nw_list_start(list, &data);
-			while (BlockNumberIsValid(at.block) && !found)
-			{
-				NwPageRows *rows = &search->pages.rows[0];
-
-				nw_index_read_page(search->reader, part, &at, search->wanted,
-								   rows);
-				found = rows->n > 0;
-			}
-		}
-		if (!found)
+		if (!has_row(search, search->asked[i]))
 			return false;
 	}
 	return true;
@@ -463,7 +568,12 @@ decide(Search *search)
 	int			leader;
 
 	if (search->common_slots > 0)
+	{
+		search->common = palloc_extended(search->nall * sizeof(CommonSums),
+										 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 		nw_bounds_take_common(search);
+		take_contenders(search);
+	}
 	order_by_weight(search);
 	for (int round = 0;; round++)
 	{
@@ -518,29 +628,28 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query,
 	search->query = query;
 	search->work = work;
 	search->heaviest = -HUGE_VAL;
-	search->nclasses = reader->labels->n;
-	if (search->nclasses == 0)
+	search->nall = reader->nclasses;
+	if (search->nall == 0)
 		return -1;
 	for (int i = 0; i < reader->nparts; i++)
 		lists += reader->part[i].meta.nlists;
-	search->admitted = palloc0(search->nclasses);
-	search->wanted = palloc0(search->nclasses);
-	search->class = palloc_extended(search->nclasses * sizeof(SearchClass),
-									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (int i = 0; i < search->nclasses; i++)
-		nw_mass_clear(&search->class[i].mass);
+	search->wanted = palloc_extended(search->nall,
+									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	search->place = palloc_extended(search->nall * sizeof(int32),
+									MCXT_ALLOC_HUGE);
+	memset(search->place, -1, search->nall * sizeof(int32));
 	search->unit = palloc_extended(lists * sizeof(Unit), MCXT_ALLOC_HUGE);
 	search->t = palloc(query->dim * sizeof(float));
 	search->center = palloc(query->dim * sizeof(float));
 	if (!admit_classes(search, filter))
 		return -1;
-	memcpy(search->wanted, search->admitted, search->nclasses);
-
 	for (int i = 0; i < reader->nparts; i++)
 		nw_bounds_take_lists(search, i);
 	answer = decide(search);
 	count_work(search);
-	if (answer >= 0 && !classes_have_rows(search, filter))
+	if (answer < 0 || !classes_have_rows(search))
 		return -1;
-	return answer;
+	answer = search->class[answer].number;
+	return reader->cursor == NULL ? answer :
+		nw_labels_add_text(reader->labels, nw_index_class_text(reader, answer));
 }

@@ -49,13 +49,20 @@ typedef struct Unit
 	double		gain;			/* what an exact pass would tell, for its cost */
 } Unit;
 
-/* What is known of a class. */
-typedef struct SearchClass
+/* Bounds on what a class has in common lists. */
+typedef struct CommonSums
 {
 	LogSum		lower;
 	LogSum		upper;
-	LogSum		common_lower;	/* of its rows in common lists */
-	LogSum		common_upper;
+} CommonSums;
+
+/* What is known of a class that has lists of its own, or may be the answer. */
+typedef struct SearchClass
+{
+	int			number;			/* the reader's */
+	LogSum		lower;
+	LogSum		upper;
+	CommonSums	common;			/* of its rows in common lists */
 	int64		slots;
 	LogSum		coded;			/* upper sums of what was coded, */
 	LogSum		coded_lower;	/* lower sums, */
@@ -70,11 +77,17 @@ typedef struct Search
 {
 	NwIndexReader *reader;
 	const NwQuery *query;
-	int			nclasses;
-	bool	   *admitted;		/* [nclasses] */
-	bool	   *wanted;			/* [nclasses] still contending, */
+	int			nall;			/* classes that the reader numbers */
+	bool	   *admitted;		/* [nall] NULL where all are */
+	int			nasked;
+	int		   *asked;			/* [nasked] classes admitted by name */
+	bool	   *wanted;			/* [nall] still contending, */
 	int64		wanted_slots;	/* with so many slots in lists of their own */
-	SearchClass *class;			/* [nclasses] */
+	int32	   *place;			/* [nall] in the array below, or -1 */
+	CommonSums *common;			/* [nall] NULL where nothing is in common lists */
+	int			nclasses;
+	int			allocated;
+	SearchClass *class;			/* [nclasses] what is left to tell apart */
 	int			nunits;
 	Unit	   *unit;			/* [nunits] */
 	Unit	  **order;			/* [nunits] by class, once that is needed */
@@ -115,8 +128,19 @@ add_log(LogSum *to, double value)
 static inline double
 log_of(const LogSum *sum)
 {
-	return sum->sum == 0 ? -HUGE_VAL : sum->top + nw_log(sum->sum);
+	return sum->sum == 0 ? -HUGE_VAL :
+		sum->sum == 1 ? sum->top : sum->top + nw_log(sum->sum);
 }
+
+/* Say whether a class may still be the answer. */
+static inline bool
+is_wanted(const Search *search, int class)
+{
+	return search->wanted[search->class[class].number];
+}
+
+/* The place of a class, by the reader's number; it gets one where it has none. */
+extern int	nw_search_place(Search *search, int number);
 
 /* Take in the lists of one part. */
 extern void nw_bounds_take_lists(Search *search, int number);

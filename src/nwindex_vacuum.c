@@ -96,6 +96,7 @@ kind_of(const NwMeta *meta, BlockNumber block, Page page)
 	{
 		case NW_PAGE_LABELS:
 		case NW_PAGE_VECTORS:
+		case NW_PAGE_TREE:
 			return NwPageGetTail(page)->kind;
 		default:
 			return NW_PAGE_CODES;

@@ -59,46 +59,73 @@ write_stream(Build *build, BlockNumber first, NwPageKind kind, uint64 at,
 	}
 }
 
-/* Write the classes, and return the first of their pages. */
-static BlockNumber
+/* Order numbers. */
+static int
+compare_keys(const void *a, const void *b)
+{
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* Fill the tree that finds the class of a label. */
+static void
+write_hashes(Build *build)
+{
+	int			n = build->images->n;
+	uint64	   *key = palloc_extended(Max(n, 1) * sizeof(uint64),
+									  MCXT_ALLOC_HUGE);
+
+	for (int i = 0; i < n; i++)
+		key[i] = nw_label_key(build->images->hash[i], i);
+	qsort(key, n, sizeof(uint64), compare_keys);
+	nw_tree_load(build->index, build->meta.by_hash, key, n);
+	pfree(key);
+}
+
+/* Write the classes, and the trees by which they are found. */
+static void
 write_labels(Build *build)
 {
-	Buffer		buffer = nw_page_extend(build->index, MAIN_FORKNUM);
-	BlockNumber first = BufferGetBlockNumber(buffer);
+	Buffer		buffer = InvalidBuffer;
+	int64		pages = 0;
+	int64		allocated = 64;
+	uint64	   *key = palloc(allocated * sizeof(uint64));
 
-	nw_page_init(BufferGetPage(buffer), NW_PAGE_LABELS);
+	build->meta.by_hash = reserve_pages(build, NW_PAGE_TREE, 1);
+	build->meta.by_class = reserve_pages(build, NW_PAGE_TREE, 1);
 	for (int i = 0; i < build->images->n; i++)
 	{
-		NwBytes		image = build->images->text[i];
-		Size		size = offsetof(NwLabelItem, image) + image.len;
-		NwLabelItem *item = palloc0(size);
+		NwBytes		image = nw_images_get(build->images, i);
+		uint32		first_list = build->class[i].first_list;
+		uint32		nlists = build->class[i].nlists;
 
-		item->class = i;
-		item->first_list = build->class[i].first_list;
-		item->nlists = build->class[i].nlists;
-		item->len = image.len;
-		memcpy(item->image, image.data, image.len);
-		if (PageAddItem(BufferGetPage(buffer), (Item) item, size,
-						InvalidOffsetNumber, false, false) == InvalidOffsetNumber)
-		{
-			Buffer		next = nw_page_extend(build->index, MAIN_FORKNUM);
-
-			nw_page_init(BufferGetPage(next), NW_PAGE_LABELS);
-			NwPageGetTail(BufferGetPage(buffer))->next =
-				BufferGetBlockNumber(next);
-			MarkBufferDirty(buffer);
+		if (BufferIsValid(buffer) && nw_label_put(BufferGetPage(buffer),
+												  first_list, nlists, image))
+			continue;
+		if (BufferIsValid(buffer))
 			UnlockReleaseBuffer(buffer);
-			buffer = next;
-			if (PageAddItem(BufferGetPage(buffer), (Item) item, size,
-							InvalidOffsetNumber, false, false) ==
-				InvalidOffsetNumber)
-				elog(ERROR, "label does not fit an empty page");
+		CHECK_FOR_INTERRUPTS();
+		buffer = nw_page_extend(build->index, MAIN_FORKNUM);
+		nw_page_init(BufferGetPage(buffer), NW_PAGE_LABELS);
+		nw_label_page_init(PageGetContents(BufferGetPage(buffer)),
+						   NW_PAGE_ROOM, i);
+		if (!nw_label_put(BufferGetPage(buffer), first_list, nlists, image))
+			elog(ERROR, "label does not fit an empty page");
+		MarkBufferDirty(buffer);
+		if (pages == allocated)
+		{
+			allocated *= 2;
+			key = repalloc_huge(key, allocated * sizeof(uint64));
 		}
-		pfree(item);
+		key[pages++] = nw_label_page_key(i, BufferGetBlockNumber(buffer));
 	}
-	MarkBufferDirty(buffer);
-	UnlockReleaseBuffer(buffer);
-	return first;
+	if (BufferIsValid(buffer))
+		UnlockReleaseBuffer(buffer);
+	nw_tree_load(build->index, build->meta.by_class, key, pages);
+	pfree(key);
+	write_hashes(build);
 }
 
 /* Give every page of every list its place. */
@@ -358,7 +385,7 @@ nw_index_write(Build *build)
 	meta->vector_type = build->layout.type;
 	meta->nlists = build->nlists;
 	meta->built_rows = build->rows;
-	meta->first_labels = write_labels(build);
+	write_labels(build);
 	meta->first_lists = reserve_pages(build, NW_PAGE_LISTS,
 									  (build->nlists + NW_LISTS_PER_PAGE - 1) /
 									  NW_LISTS_PER_PAGE);
@@ -416,16 +443,18 @@ nw_index_build_empty(Relation index)
 		.magic = NW_INDEX_MAGIC,
 		.version = NW_INDEX_VERSION,
 		.nlists = 1,
-		.first_labels = 1,
-		.first_lists = 2,
-		.first_centers = 3
+		.by_hash = 1,
+		.by_class = 2,
+		.first_lists = 3,
+		.first_centers = 4
 	};
 
 	nw_index_describe(index, &layout, &label_type);
 	meta.dim = layout.dim;
 	meta.vector_type = layout.type;
 	write_init_page(index, NW_PAGE_META, &meta);
-	write_init_page(index, NW_PAGE_LABELS, NULL);
+	write_init_page(index, NW_PAGE_TREE, NULL);
+	write_init_page(index, NW_PAGE_TREE, NULL);
 	write_init_page(index, NW_PAGE_LISTS, NULL);
 	for (BlockNumber i = 0; i < stream_pages(layout.dim * sizeof(float)); i++)
 		write_init_page(index, NW_PAGE_CENTERS, NULL);

@@ -407,7 +407,8 @@ sweep_page(Sweep *sweep, NwIndexPages *pages, NwPageRows *rows)
 		nw_query_score(query, block->measure, block->n, block->score);
 		for (int i = 0; i < block->n; i++)
 		{
-			block->class[i] = pages->part->class[rows->class[from + i]];
+			block->class[i] = nw_index_class(pages->part,
+											 rows->class[from + i]);
 			block->id[i] = NULL;
 			block->part[i] = part;
 			block->tid[i] = rows->tid[from + i];
@@ -493,7 +494,8 @@ predict_by_index(Sweep *sweep, const NwSource *source, const NwCacheKey *key)
 		nw_index_end(scan->index);
 		return false;
 	}
-	nw_index_begin(scan->index, tally->labels);
+	nw_index_begin_search(scan->index, tally->labels,
+						  sweep->call->filter.classes != NULL);
 	class = !nw_index_has_dim(scan->index, sweep->call->query.dim) ? -1 :
 		nw_index_search(scan->index, &tally->query, &sweep->call->filter,
 						&work);

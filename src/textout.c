@@ -56,8 +56,12 @@ nw_textout_image(const NwTextOut *out, Datum *value)
 
 	if (out->typbyval)
 	{
+		/* as a row stores it: what a datum has beyond differs by type */
 		result.data = (const char *) value;
-		result.len = sizeof(Datum);
+#ifdef WORDS_BIGENDIAN
+		result.data += sizeof(Datum) - out->typlen;
+#endif
+		result.len = out->typlen;
 	}
 	else if (out->typlen == -1)
 	{
@@ -95,6 +99,23 @@ nw_textout_is_steady(Oid type)
 			return true;
 		default:
 			return type_is_enum(getBaseType(type));
+	}
+}
+
+bool
+nw_textout_is_injective(const NwTextOut *out)
+{
+	switch (out->type)
+	{
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case OIDOID:
+		case UUIDOID:
+			return true;
+		default:
+			return out->is_text || type_is_enum(out->type);
 	}
 }
 

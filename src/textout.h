@@ -47,6 +47,12 @@ extern NwBytes nw_textout_image(const NwTextOut *out, Datum *value);
  */
 extern bool nw_textout_is_steady(Oid type);
 
+/*
+ * True where values of different stored bytes always have different texts, so
+ * that the one tells them apart as the other does.
+ */
+extern bool nw_textout_is_injective(const NwTextOut *out);
+
 /* Copy bytes into a context, with a terminator behind them. */
 extern char *nw_bytes_copy(MemoryContext mcxt, NwBytes bytes);
 

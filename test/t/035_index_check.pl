@@ -10,8 +10,8 @@ use Test::More;
 use NwIndex;
 
 use constant { BLOCK => 8192, HEADER => 24, TAIL => 8184, DIM => 64 };
-my ($META, $LABELS, $LISTS, $CENTERS, $CODES, $VECTORS) = (1 .. 6);
-my %name = ($META => 'meta', $LABELS => 'labels', $LISTS => 'lists', $CENTERS => 'centers', $CODES => 'codes', $VECTORS => 'vectors');
+my ($META, $LABELS, $LISTS, $CENTERS, $CODES, $VECTORS, $TREE) = (1 .. 7);
+my %name = ($META => 'meta', $LABELS => 'labels', $LISTS => 'lists', $CENTERS => 'centers', $CODES => 'codes', $VECTORS => 'vectors', $TREE => 'tree');
 
 my $random = $ENV{NW_CHECK_FLIPS} // 60;
 my $seed = $ENV{NW_CHECK_SEED} // 35;
@@ -76,8 +76,7 @@ sub slot_place
 sub label_place
 {
 	my ($class) = @_;
-	my $line = unpack('V', substr($data, block($LABELS) + HEADER + 4 * $class, 4));
-	return block($LABELS) + ($line & 0x7fff);
+	return block($LABELS) + HEADER + unpack('v', substr($data, block($LABELS) + HEADER + 8 + 2 * $class, 2));
 }
 
 # ---- kinds of damage: [name, file, place, old byte -> new byte]
@@ -97,7 +96,7 @@ sub damage
 
 sub plan_damage
 {
-	foreach my $kind ($META .. $VECTORS)
+	foreach my $kind ($META .. $TREE)
 	{
 		my $page = block($kind);
 		damage("$name{$kind}: position in the log", $page + 3, flip(0x40));
@@ -112,22 +111,37 @@ sub plan_damage
 		damage("$name{$kind}: magic", $page + TAIL + 6, flip(0x80));
 	}
 	my $at = 0;
-	foreach my $field ('magic', 'version', 'dimensions', 'type', 'lists', 'first labels', 'first lists', 'first centers', 'rows', 'rows, high', 'checksum')
+	foreach my $field ('magic', 'version', 'dimensions', 'type', 'lists', 'classes by label', 'labels by class', 'first lists', 'first centers', 'nothing', 'rows', 'rows, high', 'checksum')
 	{
 		damage("meta: $field", block($META) + HEADER + $at, flip(0x01));
 		$at += 4;
 	}
-	damage('labels: line pointer', block($LABELS) + HEADER, flip(0x08));
-	damage('labels: line pointer, flags', block($LABELS) + HEADER + 1, flip(0x80));
-	damage('labels: line pointer, length', block($LABELS) + HEADER + 2, flip(0x02));
+	damage('labels: first class', block($LABELS) + HEADER, flip(0x08));
+	damage('labels: number', block($LABELS) + HEADER + 4, flip(0x01));
+	damage('labels: many', block($LABELS) + HEADER + 5, set(0xff));
+	damage('labels: where they begin', block($LABELS) + HEADER + 6, flip(0x04));
+	damage('labels: place', block($LABELS) + HEADER + 8, flip(0x04));
+	damage('labels: place beyond the page', block($LABELS) + HEADER + 11, set(0xff));
 	foreach my $class (0, 3)
 	{
 		my $item = label_place($class);
-		damage("labels: class $class", $item, flip(0x01));
-		damage('labels: first list', $item + 4, flip(0x01)) if $class == 0;
-		damage('labels: lists', $item + 8, flip(0x01));
-		damage('labels: length', $item + 12, flip(0x01));
-		damage('labels: text', $item + 16, flip(0x01));
+		damage("labels: checksum of class $class", $item, flip(0x01));
+		damage('labels: class', $item + 4, flip(0x01));
+		damage('labels: first list', $item + 8, flip(0x01));
+		damage('labels: lists', $item + 12, flip(0x01));
+		damage('labels: length', $item + 16, flip(0x01));
+		damage('labels: length, much', $item + 19, set(0xff));
+		damage('labels: text', $item + 20, flip(0x01));
+	}
+	foreach my $nth (0, 1)
+	{
+		my $page = block($TREE, $nth);
+		damage("tree $nth: level", $page + HEADER, flip(0x01));
+		damage('tree: level, high', $page + HEADER + 1, set(0xff));
+		damage('tree: one less', $page + HEADER + 2, flip(0x01));
+		damage('tree: many', $page + HEADER + 3, set(0xff));
+		damage('tree: class, or page', $page + HEADER + 8, flip(0x01));
+		damage('tree: hash, or class', $page + HEADER + 13, flip(0x01));
 	}
 	foreach my $list (0, 1)
 	{
@@ -251,7 +265,7 @@ foreach my $number (0 .. length($data) / BLOCK - 1)
 	my ($kind, $magic) = unpack('vv', substr($data, $number * BLOCK + TAIL + 4, 4));
 	push @{ $blocks[$kind] }, $number if $magic == 0x4e57;
 }
-cmp_ok(scalar @{ $blocks[$_] // [] }, '>', 0, "there are pages of kind $name{$_}") foreach $META .. $VECTORS;
+cmp_ok(scalar @{ $blocks[$_] // [] }, '>', 0, "there are pages of kind $name{$_}") foreach $META .. $TREE;
 plan_damage();
 my $found = @damage;
 for (1 .. $random)

@@ -36,8 +36,7 @@ make_page(char *page, NwPageKind kind)
 	NwPageHead *head = (NwPageHead *) page;
 
 	memset(page, 0, SIZE);
-	head->upper = head->special = SIZE - sizeof(NwPageTail);
-	head->lower = kind == NW_PAGE_LABELS ? sizeof(NwPageHead) : head->upper;
+	head->lower = head->upper = head->special = SIZE - sizeof(NwPageTail);
 	head->size_version = SIZE | 4;
 	*tail_of(page) = (NwPageTail) {NW_NO_BLOCK, kind, NW_PAGE_MAGIC};
 	if (kind == NW_PAGE_CODES)
@@ -66,19 +65,17 @@ is_sound(const char *page, NwPageKind kind)
 static void
 test_frames(char *page)
 {
-	for (int kind = NW_PAGE_META; kind <= NW_PAGE_VECTORS; kind++)
+	for (int kind = NW_PAGE_META; kind <= NW_PAGE_TREE; kind++)
 	{
 		make_page(page, kind);
-		for (int other = NW_PAGE_META; other <= NW_PAGE_VECTORS; other++)
+		for (int other = NW_PAGE_META; other <= NW_PAGE_TREE; other++)
 			CHECK(is_sound(page, other) == (other == kind), "%d as %d", kind,
 				  other);
 
 		/* every bit of the header from its lower end on, but for the oldest
-		 * transaction; items may be added to a page of labels */
+		 * transaction */
 		for (int bit = 12 * 8; bit < 20 * 8; bit++)
 		{
-			if (kind == NW_PAGE_LABELS && bit < 16 * 8)
-				continue;
 			page[bit / 8] ^= 1 << bit % 8;
 			CHECK(!is_sound(page, kind), "kind %d, bit %d", kind, bit);
 			page[bit / 8] ^= 1 << bit % 8;
@@ -90,18 +87,12 @@ test_frames(char *page)
 			page[SIZE - 8 + bit / 8] ^= 1 << bit % 8;
 		}
 		tail_of(page)->next = 9;
-		CHECK(is_sound(page, kind) == (kind == NW_PAGE_LABELS),
-			  "kind %d, next", kind);
+		CHECK(!is_sound(page, kind), "kind %d, next", kind);
 		memset(page, 0, SIZE);
 		CHECK(!is_sound(page, kind), "kind %d, empty", kind);
 		memset(page, 0xff, SIZE);
 		CHECK(!is_sound(page, kind), "kind %d, full", kind);
 	}
-	make_page(page, NW_PAGE_LABELS);
-	((NwPageHead *) page)->lower = SIZE - 4;
-	CHECK(!is_sound(page, NW_PAGE_LABELS), "ends cross");
-	((NwPageHead *) page)->lower = 20;
-	CHECK(!is_sound(page, NW_PAGE_LABELS), "begins in the header");
 }
 
 /* A value is found by its checksum, and without it, too. */
