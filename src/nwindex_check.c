@@ -584,8 +584,8 @@ nw_check_index(PG_FUNCTION_ARGS)
 
 	/* table before index, as everyone else */
 	if (OidIsValid(heapid))
-		check.heap = table_open(heapid, RecoveryInProgress() ? AccessShareLock :
-								ShareLock);
+		check.heap = try_table_open(heapid, RecoveryInProgress() ?
+									AccessShareLock : ShareLock);
 	check.index = nw_index_open_owned(relid);
 	if (check.heap == NULL || heapid != IndexGetRelation(relid, false))
 		ereport(ERROR,

@@ -105,8 +105,12 @@ NW_QUERY_FUNCTION(nw_index_work);
 Relation
 nw_index_open_owned(Oid relid)
 {
-	Relation	index = relation_open(relid, AccessShareLock);
+	Relation	index = try_relation_open(relid, AccessShareLock);
 
+	if (index == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
 	if (index->rd_rel->relkind != RELKIND_INDEX || !nw_index_is_ours(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
