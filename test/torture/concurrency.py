@@ -254,7 +254,8 @@ def run(report, seconds, seed):
                     lsn = session.value("SELECT pg_current_wal_insert_lsn()")
                     while not last.value("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", (lsn,)):
                         time.sleep(0.1)
-                for index in ("rows_nw",):
+                for (index,) in last.run("SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class AS c ON c.oid = indexrelid JOIN pg_am AS a ON a.oid = relam"
+                                         " WHERE amname = 'nw' AND indisvalid AND relkind = 'i'"):
                     answer = last.attempt(f"SELECT nw_check_index('{index}')")
                     if isinstance(answer, tuple):
                         report.fail(f"an index of the {where} is damaged", answer)

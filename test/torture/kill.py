@@ -51,8 +51,8 @@ SELECT count(*) FROM (SELECT DISTINCT ON (writer) writer, n FROM notes WHERE op 
 
 
 def write(server, writer, seq, rng, pipe):
-    """Write until the server is gone; send the number of the last commit that was told."""
-    told = seq
+    """Write until the server is gone; send the numbers of the commits that were told."""
+    told = []
     mine = []
     try:
         session = Session(server)
@@ -95,7 +95,7 @@ def write(server, writer, seq, rng, pipe):
                 session.run("ROLLBACK")
                 continue
             session.run("COMMIT")
-            told = seq
+            told.append(seq)
             if op.startswith("insert"):
                 mine.append((table, seq))
     except (psycopg2.Error, Lost) as error:
@@ -114,16 +114,17 @@ def maintain(server, rng, pipe):
                 "CREATE INDEX CONCURRENTLY IF NOT EXISTS extra_nw ON rows USING nw (embedding) INCLUDE (label)", "DROP INDEX IF EXISTS extra_nw",
                 "SELECT count(nw_predict(embedding, 'rows')) FROM (SELECT embedding FROM rows LIMIT 20) AS t")))
     except (psycopg2.Error, Lost):
-        pipe.send((0, None))
+        pipe.send(([], None))
     pipe.close()
 
 
 def inspect(report, session, told, rng):
     """See that all is as the notes and the writers say."""
     failed = report.failed
-    for writer, seq in told.items():
-        if seq and not session.value(f"SELECT count(*) FROM notes WHERE writer = {writer} AND seq = {seq}"):
-            report.fail("a commit was lost", (writer, seq))
+    for writer, seqs in told.items():
+        lost = session.run("SELECT s FROM unnest(%s::int[]) AS s WHERE NOT EXISTS (SELECT 1 FROM notes WHERE writer = %s AND seq = s)", (seqs, writer))
+        if lost:
+            report.fail("commits were lost", (writer, lost))
     for table in ("rows", "halves"):
         if session.value(MISSING.format(table)):
             report.fail(f"rows of {table} are not those that were committed")
@@ -161,9 +162,9 @@ def run(report, rounds, seed):
         session = Session(server)
         session.run(SCHEMA)
         session.close()
-        told = {writer: 0 for writer in range(WRITERS)}
-        seq = dict(told)
+        seq = {writer: 0 for writer in range(WRITERS)}
         for round in range(rounds):
+            told = {}
             workers = []
             for writer in range(WRITERS + 1):
                 mine, theirs = multiprocessing.Pipe(False)
@@ -191,9 +192,7 @@ def run(report, rounds, seed):
                     server.start()
                     report.note("ended by all at last")
                 if pipe.poll(30):
-                    last, error = pipe.recv()
-                    if writer < WRITERS:
-                        told[writer] = max(told[writer], last)
+                    told[writer], error = pipe.recv()
                     if error:
                         report.fail("a writer failed", error)
                 process.join(30)
@@ -202,10 +201,8 @@ def run(report, rounds, seed):
                     process.kill()
             session = server.await_ready()
             if inspect(report, session, told, rng):
-                report.note("commits", sum(told.values()) - sum(seq.values()))
-            seq = dict(session.run("SELECT w, coalesce((SELECT max(seq) FROM notes WHERE writer = w), 0)"
-                                   f" FROM generate_series(0, {WRITERS - 1}) AS w"))
-            seq = {w: max(seq[w], told[w]) for w in seq}
+                report.note("commits", sum(len(seqs) for seqs in told.values()))
+            seq.update(session.run("SELECT writer, max(seq) FROM notes GROUP BY writer"))
             if session.value("SELECT count(*) FROM rows") > 8000:
                 session.run("DELETE FROM rows WHERE writer >= 0; DELETE FROM halves WHERE writer >= 0; DELETE FROM notes WHERE op !~ 'tau|distill|unregister'")
             session.close()

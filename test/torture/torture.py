@@ -15,7 +15,7 @@ SCENARIOS = {
     "flips": (10000, 80, "flips"),
     "arguments": (100000, 1500, "calls"),
     "engines": (400, 4, "workloads"),
-    "smith": (20000, 300, "queries"),
+    "sqlsmith": (20000, 300, "queries"),
 }
 
 

@@ -53,7 +53,7 @@ def read_errors(log, report):
 def run(report, amount, seed):
     """Let it run so many queries, as an ordinary role."""
     report.unit = "queries"
-    with Server("smith", "restart_after_crash = on\ntrack_functions = all\n") as server:
+    with Server("sqlsmith", "restart_after_crash = on\ntrack_functions = all\n") as server:
         session = Session(server)
         session.run(HELPERS)
         for part in SCHEMA.split(";\n"):
