@@ -97,6 +97,28 @@ $primary->safe_psql('postgres', "SELECT nw_set_tau('s', 0.1)");
 catch_up();
 isnt(consistent($session, 'a new snapshot'), $first, 'a new snapshot has the changes');
 
+# An index that was made while the snapshot was there may lack rows that only it can see
+foreach my $rebuild ('REINDEX INDEX CONCURRENTLY page_nw', 'REINDEX INDEX page_nw', 'VACUUM FULL page',
+	'DROP INDEX page_nw; CREATE INDEX CONCURRENTLY page_nw ON page USING nw (embedding) INCLUDE (label)')
+{
+	$primary->safe_psql('postgres', q{
+		DROP TABLE IF EXISTS page;
+		CREATE TABLE page AS SELECT i AS id, spot(i, i % 3, 12, 1)::vector(12) AS embedding, 'p' || i % 3 AS label FROM generate_series(1, 30) AS i;
+		CREATE INDEX page_nw ON page USING nw (embedding) INCLUDE (label);
+		SELECT nw_register('page', 'page', tau => 0.1, replace => true)});
+	catch_up();
+	$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
+	# the table of the set is not locked by this
+	$session->query_safe('SELECT count(*) FROM queries');
+	$primary->poll_query_until('postgres', 'SELECT backend_xmin IS NOT NULL FROM pg_stat_replication');
+	$primary->safe_psql('postgres', 'DELETE FROM page WHERE id % 2 = 0');
+	$primary->safe_psql('postgres', $_) foreach split /; /, $rebuild;
+	catch_up();
+	is($session->query_safe("SELECT count(*), differences('page') FROM page"), '30|0', "$rebuild: an older snapshot has all its rows");
+	$session->query_safe('COMMIT');
+	is($session->query_safe("SELECT engines('page'), differences('page')"), 'index|0', "$rebuild: the index serves again");
+}
+
 # Without feedback: replay waits for the snapshot, and goes on when that is gone
 $standby->append_conf('postgresql.conf', 'hot_standby_feedback = off');
 $standby->reload;
