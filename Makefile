@@ -3,6 +3,8 @@
 #   make demo           install what is missing, build, train a network, show it at work
 #   make demo-quick     the same without a network, on plain pixels
 #   make test           the same, and run every test
+#   make torture        the same, and mistreat it for hours (TORTURE="kill:50 cancel"
+#                       chooses; see docs/reliability.md)
 #   make bench          the same, and measure it against its peers
 #   make setup          only install what is missing
 #
@@ -78,6 +80,12 @@ test:
 	@tools/setup test
 	@test/run
 
+TORTURE ?=
+
+torture:
+	@tools/setup torture
+	@test/torture/run $(TORTURE)
+
 # Room for the data of demo and benchmarks; see tools/cluster.
 define big_cluster
 shared_buffers = $(BUFFERS)
@@ -104,4 +112,4 @@ bench:
 	@bash -c '. tools/env.sh && quietly install_extension'
 	@tools/cluster run bench/run
 
-.PHONY: setup test demo demo-quick bench
+.PHONY: setup test torture demo demo-quick bench

@@ -400,6 +400,8 @@ SELECT nw_index_lists('ix_queries');
 SELECT nw_index_health('pg_class_oid_index');
 SELECT nw_check_index('pg_class_oid_index');
 SELECT nw_check_index(NULL), nw_check_index(1);
+SELECT nw_index_lists(0);
+SELECT nw_index_health(1);
 CREATE ROLE regress_nw_nobody;
 GRANT SELECT ON ix_other TO regress_nw_nobody;
 SET ROLE regress_nw_nobody;

@@ -23,6 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "compat.h"
 #include "nwindex_read.h"
@@ -62,6 +63,35 @@ check_privileges(const NwSource *source, Relation heap, bool ids)
 	nw_check_select(rte, columns);
 }
 
+/*
+ * Say whether an index has all rows that the active snapshot sees.
+ *
+ * A build leaves out rows that nobody on the primary can see any more, and
+ * CREATE INDEX CONCURRENTLY waits for snapshots of the primary alone; so a
+ * snapshot of a standby may see rows that an index made after it lacks.  One that
+ * sees the transaction that made the index, or put another file in its place,
+ * sees the end of those rows, too.
+ */
+static bool
+index_is_complete(Relation index)
+{
+	Snapshot	snapshot = GetActiveSnapshot();
+	HeapTuple	tuple;
+	bool		complete;
+
+	if (!snapshot->takenDuringRecovery)
+		return true;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(index)));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	complete =
+		!XidInMVCCSnapshot(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+						   snapshot) &&
+		!XidInMVCCSnapshot(HeapTupleHeaderGetXmin(tuple->t_data), snapshot);
+	ReleaseSysCache(tuple);
+	return complete;
+}
+
 /* Say whether an index covers a set and may be used under this snapshot. */
 static bool
 index_serves(const NwSource *source, Relation heap, Relation index)
@@ -80,9 +110,11 @@ index_serves(const NwSource *source, Relation heap, Relation index)
 		return false;
 
 	/* built while rows of broken HOT chains could still be seen */
-	return !form->indcheckxmin ||
-		TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
-							  TransactionXmin);
+	if (form->indcheckxmin &&
+		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+							   TransactionXmin))
+		return false;
+	return index_is_complete(index);
 }
 
 /* Say whether the visibility map will spare most look-ups in the heap. */

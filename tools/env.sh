@@ -5,6 +5,8 @@
 #   NW_ROOT    the source tree
 #   NW_BUILD   what the scripts make: downloads, logs, throw-away clusters
 #   NW_DEPS    Debian packages unpacked for tests, demo and benchmarks
+#   NW_CHECKED PostgreSQL with assertions, once tools/setup torture has built it
+#   NW_NEXT    a later PostgreSQL, to upgrade to, likewise
 #   NW_FASHION folder of the Fashion-MNIST images, once tools/setup demo has run
 #   PG_CONFIG  chooses the PostgreSQL; the distribution's own unless given
 #   PYTHON     the distribution's python3, the one that can load NW_DEPS's NumPy
@@ -12,6 +14,8 @@
 NW_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 NW_BUILD=${NW_BUILD:-$NW_ROOT/build}
 NW_DEPS=${NW_DEPS:-$NW_BUILD/deps}
+NW_CHECKED=${NW_CHECKED:-$NW_BUILD/checked}
+NW_NEXT=${NW_NEXT:-$NW_BUILD/next}
 NW_FASHION=/usr/share/datasets/fashion-mnist
 PYTHON=${PYTHON:-/usr/bin/python3}
 
@@ -42,7 +46,7 @@ load_settings() {
 	if [[ -d $NW_DEPS$NW_FASHION ]]; then
 		NW_FASHION=$NW_DEPS$NW_FASHION
 	fi
-	export NW_ROOT NW_BUILD NW_DEPS NW_FASHION PYTHON
+	export NW_ROOT NW_BUILD NW_DEPS NW_CHECKED NW_NEXT NW_FASHION PYTHON
 }
 
 # Say why the work cannot go on, and end.
