@@ -6,7 +6,8 @@
  * The cache is keyed by name and version of a set.  Whatever changes a set
  * gives it a version that was never used before, and prototypes of a version
  * never change, so nothing has to be invalidated: a snapshot that sees
- * another version finds another entry, older snapshots included.
+ * another version finds another entry, older snapshots included.  Only while
+ * a statement writes the table itself, what is read may not be all of them.
  */
 #include "postgres.h"
 
@@ -17,6 +18,7 @@
 
 #include "cache.h"
 #include "prototypes.h"
+#include "statements.h"
 
 #define PROTOTYPE_TABLE "nw_prototype"
 
@@ -77,14 +79,16 @@ nw_prototypes_find(const NwSource *source)
 {
 	dlist_iter	iter;
 	NwSupport  *support;
+	bool		complete;
 
 	if (!source->distilled)
 		return NULL;
+	complete = !nw_statements_write(list_make1_oid(source->relid));
 	dlist_foreach(iter, &entries)
 	{
 		Entry	   *entry = dlist_container(Entry, node, iter.cur);
 
-		if (entry->version == source->set->version &&
+		if (complete && entry->version == source->set->version &&
 			entry->relid == source->relid &&
 			strcmp(entry->name, source->set->name) == 0)
 		{
@@ -99,7 +103,8 @@ nw_prototypes_find(const NwSource *source)
 	if (support == NULL)
 		return NULL;			/* as any other set that is too large */
 	nw_support_check_rows(support, source);
-	keep(source, support);
+	if (complete)
+		keep(source, support);
 	return support;
 }
 

@@ -80,6 +80,12 @@ own_relation(Oid schema, const char *name)
 	return relid;
 }
 
+Oid
+nw_registry_oid(Oid schema)
+{
+	return own_relation(schema, REGISTRY_TABLE);
+}
+
 void
 nw_check_tau(double tau)
 {

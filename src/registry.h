@@ -36,6 +36,9 @@ typedef struct NwSet
 /* The schema the extension lives in: that of the function being called. */
 extern Oid	nw_extension_schema(FunctionCallInfo fcinfo);
 
+/* The table of registered sets. */
+extern Oid	nw_registry_oid(Oid schema);
+
 /* True where a set consists of prototypes. */
 extern bool nw_set_is_distilled(const NwSet *set);
 

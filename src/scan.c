@@ -32,6 +32,7 @@
 #include "compat.h"
 #include "nwindex_read.h"
 #include "source.h"
+#include "steady.h"
 #include "textout.h"
 
 /* What a scan holds beyond its face. */
@@ -213,27 +214,6 @@ write_statement(NwScanState *scan, int columns, int64 limit)
 	scan->sql = sql.data;
 }
 
-/* Say whether a plan's rows depend on the rows of tables alone. */
-static bool
-plan_is_steady(const PlannedStmt *plan)
-{
-	ListCell   *cell;
-
-	if (plan->dependsOnRole)
-		return false;
-	foreach(cell, plan->rtable)
-	{
-		RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
-
-		if (rte->rtekind != RTE_RELATION ||
-			(rte->relkind != RELKIND_RELATION &&
-			 rte->relkind != RELKIND_PARTITIONED_TABLE &&
-			 rte->relkind != RELKIND_MATVIEW))
-			return false;
-	}
-	return true;
-}
-
 /* The type of a column of a query's result, domains resolved. */
 static Oid
 result_type(const Query *query, int column)
@@ -275,7 +255,7 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	NwScanState *state = palloc0(sizeof(NwScanState));
 	List	   *rewritten;
 	Query	   *query;
-	bool		has_policies;
+	bool		steady;
 
 	/* an index has no ids, and not the rows without a label */
 	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
@@ -296,14 +276,17 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 		elog(ERROR, "unexpected rewrite result");
 	query = linitial_node(Query, rewritten);
 	check_result(state, query);
-	has_policies = query->hasRowSecurity;
+
+	/* before planning, which changes the query */
+	steady = nw_query_is_steady(query, &scan->settings, &scan->foreign);
+	scan->settings = copyObject(scan->settings);
 	state->plan = pg_plan_query(query, state->sql, 0, NULL);
 
 	/* compiling would cost more than these few expressions can gain */
 	state->plan->jitFlags = 0;
 
 	scan->relids = state->plan->relationOids;
-	scan->steady = !has_policies && plan_is_steady(state->plan) &&
+	scan->steady = steady &&
 		(state->label_col < 0 || nw_textout_is_steady(source->label_type)) &&
 		(state->id_col < 0 || nw_textout_is_steady(source->id_type));
 	scan->state = state;

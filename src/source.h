@@ -60,8 +60,10 @@ typedef struct NwScan
 									 * where not NULL */
 	List	   *relids;			/* every relation it reads */
 	bool		steady;			/* depends on nothing but these relations'
-								 * rows: no view, policy or foreign table, no
-								 * text that a setting can change */
+								 * rows and the settings; no text that another
+								 * setting can change */
+	List	   *settings;		/* see nw_query_is_steady() */
+	bool		foreign;		/* some of the rows are elsewhere */
 	struct NwScanState *state;
 } NwScan;
 

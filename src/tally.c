@@ -693,7 +693,10 @@ nw_tally(const NwCall *call)
 		support = nw_prototypes_find(source);
 		if (support)
 		{
-			NwScan		none = {.steady = true};
+			NwScan		none = {
+				.steady = true,
+				.relids = list_make1_oid(source->relid)
+			};
 
 			start_answer(&sweep, support->kernel, support->tau,
 						 support->labels);
