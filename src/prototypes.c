@@ -6,8 +6,9 @@
  * The cache is keyed by name and version of a set.  Whatever changes a set
  * gives it a version that was never used before, and prototypes of a version
  * never change, so nothing has to be invalidated: a snapshot that sees
- * another version finds another entry, older snapshots included.  Only while
- * a statement writes the table itself, what is read may not be all of them.
+ * another version finds another entry, older snapshots included.  But what a
+ * transaction reads that has written prototypes itself may not be all of
+ * them, or may be rolled back: that is not kept beyond the statement.
  */
 #include "postgres.h"
 
@@ -17,8 +18,8 @@
 #include "utils/memutils.h"
 
 #include "cache.h"
+#include "compat.h"
 #include "prototypes.h"
-#include "statements.h"
 
 #define PROTOTYPE_TABLE "nw_prototype"
 
@@ -79,16 +80,14 @@ nw_prototypes_find(const NwSource *source)
 {
 	dlist_iter	iter;
 	NwSupport  *support;
-	bool		complete;
 
 	if (!source->distilled)
 		return NULL;
-	complete = !nw_statements_write(list_make1_oid(source->relid));
 	dlist_foreach(iter, &entries)
 	{
 		Entry	   *entry = dlist_container(Entry, node, iter.cur);
 
-		if (complete && entry->version == source->set->version &&
+		if (entry->version == source->set->version &&
 			entry->relid == source->relid &&
 			strcmp(entry->name, source->set->name) == 0)
 		{
@@ -103,7 +102,7 @@ nw_prototypes_find(const NwSource *source)
 	if (support == NULL)
 		return NULL;			/* as any other set that is too large */
 	nw_support_check_rows(support, source);
-	if (complete)
+	if (!nw_holds_lock(source->relid, RowExclusiveLock))
 		keep(source, support);
 	return support;
 }
