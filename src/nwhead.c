@@ -10,6 +10,7 @@
 #include "utils/guc.h"
 
 #include "cache.h"
+#include "elsewhere.h"
 #include "nwindex_read.h"
 #include "pgvector.h"
 #include "simd.h"
@@ -53,4 +54,5 @@ _PG_init(void)
 	nw_simd_init();
 	nw_vector_init();
 	nw_cache_init();
+	nw_elsewhere_init();
 }

@@ -248,23 +248,15 @@ check_result(const NwScanState *state, const Query *query)
 				 errhint("Try again.")));
 }
 
-NwScan *
-nw_scan_plan(const NwSource *source, int columns, int64 limit)
+/* Plan to read some columns of a set through the executor. */
+static NwScan *
+plan_executor(const NwSource *source, int columns, int64 limit)
 {
 	NwScan	   *scan = palloc0(sizeof(NwScan));
 	NwScanState *state = palloc0(sizeof(NwScanState));
 	List	   *rewritten;
 	Query	   *query;
 	bool		steady;
-
-	/* an index has no ids, and not the rows without a label */
-	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
-	{
-		NwScan	   *by_index = nw_scan_plan_index(source);
-
-		if (by_index)
-			return by_index;
-	}
 
 	state->source = source;
 	write_statement(state, columns, limit);
@@ -291,6 +283,26 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 		(state->id_col < 0 || nw_textout_is_steady(source->id_type));
 	scan->state = state;
 	return scan;
+}
+
+NwScan *
+nw_scan_plan(const NwSource *source, int columns, int64 limit)
+{
+	/* an index has no ids, and not the rows without a label */
+	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
+	{
+		NwScan	   *by_index = nw_scan_plan_index(source);
+
+		if (by_index)
+			return by_index;
+	}
+	return plan_executor(source, columns, limit);
+}
+
+const PlannedStmt *
+nw_scan_statement(const NwSource *source, int columns)
+{
+	return plan_executor(source, columns, 0)->state->plan;
 }
 
 NwScan *

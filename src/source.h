@@ -85,6 +85,10 @@ extern void nw_source_check_labelled(const NwSource *source);
  */
 extern NwScan *nw_scan_plan(const NwSource *source, int columns, int64 limit);
 
+/* The plan of the ordinary SELECT that reads all rows of a set. */
+extern const struct PlannedStmt *nw_scan_statement(const NwSource *source,
+												   int columns);
+
 /* The same out of an index: embeddings and labels; NULL where that cannot be. */
 extern NwScan *nw_scan_plan_index(const NwSource *source);
 
