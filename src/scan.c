@@ -279,8 +279,10 @@ plan_executor(const NwSource *source, int columns, int64 limit)
 
 	scan->relids = state->plan->relationOids;
 	scan->steady = steady &&
-		(state->label_col < 0 || nw_textout_is_steady(source->label_type)) &&
-		(state->id_col < 0 || nw_textout_is_steady(source->id_type));
+		(state->label_col < 0 ||
+		 nw_text_is_steady(source->label_type, &scan->settings)) &&
+		(state->id_col < 0 ||
+		 nw_text_is_steady(source->id_type, &scan->settings));
 	scan->state = state;
 	return scan;
 }
@@ -320,7 +322,7 @@ nw_scan_plan_index(const NwSource *source)
 		scan->relids = lappend_oid(lappend_oid(scan->relids,
 											   RelationGetRelid(reader->part[i].heap)),
 								   RelationGetRelid(reader->part[i].index));
-	scan->steady = nw_textout_is_steady(source->label_type);
+	scan->steady = nw_text_is_steady(source->label_type, &scan->settings);
 	return scan;
 }
 

@@ -10,11 +10,13 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -77,6 +79,72 @@ setting_of(const FuncExpr *call)
 								 COERCE_EXPLICIT_CALL);
 }
 
+/* Add settings to those that matter, by name. */
+static void
+add_settings(List **settings, const char *const *names, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		Const	   *name = makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+									 CStringGetTextDatum(names[i]), false,
+									 false);
+
+		*settings = lappend(*settings,
+							makeFuncExpr(F_CURRENT_SETTING_TEXT_BOOL, TEXTOID,
+										 list_make2(name,
+													makeBoolConst(true, false)),
+										 DEFAULT_COLLATION_OID,
+										 DEFAULT_COLLATION_OID,
+										 COERCE_EXPLICIT_CALL));
+	}
+}
+
+bool
+nw_text_is_steady(Oid type, List **settings)
+{
+	static const char *const names[] = {
+		"extra_float_digits", "DateStyle", "TimeZone", "IntervalStyle",
+		"bytea_output", "lc_monetary"
+	};
+	Oid			base = getBaseType(type);
+	Oid			function;
+	bool		is_varlena;
+
+	if (nw_textout_is_steady(base))
+		return true;
+	if (OidIsValid(get_element_type(base)))
+		return nw_text_is_steady(get_element_type(base), settings);
+	switch (base)
+	{
+		case FLOAT4OID:
+		case FLOAT8OID:
+			add_settings(settings, names, 1);
+			return true;
+		case DATEOID:
+		case TIMEOID:
+		case TIMETZOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			add_settings(settings, names + 1, 2);
+			return true;
+		case INTERVALOID:
+			add_settings(settings, names + 3, 1);
+			return true;
+		case MONEYOID:
+			add_settings(settings, names + 5, 1);
+			return true;
+		default:
+
+			/* some that depend on settings are called immutable all the same */
+			getTypeOutputInfo(base, &function, &is_varlena);
+			if (get_typtype(base) != TYPTYPE_BASE ||
+				function_is_mutable(function, NULL))
+				return false;
+			add_settings(settings, names, lengthof(names));
+			return true;
+	}
+}
+
 /* Say whether a range table entry may depend on more than rows of tables. */
 static bool
 entry_is_unsteady(const RangeTblEntry *rte, Search *search)
@@ -136,9 +204,10 @@ unsteady_walker(Node *node, void *arg)
 		}
 	}
 
-	/* the text of a number with a point depends on settings, by no function */
+	/* the text of a value may depend on settings, whatever its function says */
 	if (IsA(node, CoerceViaIO) &&
-		!nw_textout_is_steady(exprType((Node *) ((CoerceViaIO *) node)->arg)))
+		!nw_text_is_steady(exprType((Node *) ((CoerceViaIO *) node)->arg),
+						   &search->settings))
 		return true;
 
 	/* constraints of domains and what is made of values may call anything */

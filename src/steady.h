@@ -17,6 +17,12 @@
  */
 extern bool nw_query_is_steady(Query *query, List **settings, bool *foreign);
 
+/*
+ * Say whether the output text of a type depends on nothing but some settings,
+ * and add these.
+ */
+extern bool nw_text_is_steady(Oid type, List **settings);
+
 /* The values that some settings had. */
 typedef struct NwPins NwPins;
 

@@ -92,6 +92,9 @@ plan(Query *parse, const char *query_string, int cursorOptions,
 			rte->relid = RelnameGetRelid(detour_other);
 			rte->relkind = get_rel_relkind(rte->relid);
 			rte->inh = false;
+#if PG_VERSION_NUM >= 160000
+			rte->perminfoindex = 0;
+#endif
 		}
 		else if (is_detour(rte->relid, "empty"))
 			parse->jointree->quals = makeBoolConst(false, false);
