@@ -91,9 +91,10 @@ typedef struct BatchState
 	int			nown;
 	int			own_allocated;
 	Gathered   *gathered;		/* streaming only */
-	int64	   *class_count;	/* [count_allocated] rows of each class */
+	int64	   *class_count;	/* [count_allocated] rows of each class in the
+								 * pass under way */
 	int			count_allocated;
-	bool		counted;		/* a whole pass has been counted */
+	int64		smallest;		/* the smallest class of any pass; 0 before */
 } BatchState;
 
 /* Complain about sets of different dimensions. */
@@ -272,15 +273,28 @@ count_rows(BatchState *state, const Rows *rows)
 		state->class_count[rows->class[i]]++;
 }
 
+/*
+ * Note the smallest class of a pass that has ended, and make ready for the
+ * next.  A support that is read anew may have other rows then, and classes not
+ * met before: a view can do as it likes.
+ */
+static void
+finish_counts(BatchState *state)
+{
+	for (int i = 0; i < state->count_allocated; i++)
+	{
+		int64		count = state->class_count[i];
+
+		if (count > 0 && (state->smallest == 0 || count < state->smallest))
+			state->smallest = count;
+		state->class_count[i] = 0;
+	}
+}
+
 int64
 nw_batch_smallest_class(const NwBatch *batch)
 {
-	const BatchState *state = batch->state;
-	int64		smallest = PG_INT64_MAX;
-
-	for (int i = 0; state->counted && i < state->labels->n; i++)
-		smallest = Min(smallest, state->class_count[i]);
-	return smallest;
+	return batch->state->smallest;
 }
 
 /* Note that a query and a row of the current block are one. */
@@ -402,8 +416,7 @@ compare_rows(NwBatch *batch, const Rows *rows)
 						   state->measure);
 	find_own(batch, rows);
 	own = state->own;
-	if (!state->counted)
-		count_rows(state, rows);
+	count_rows(state, rows);
 
 	if (rows->sorted)
 	{
@@ -569,11 +582,14 @@ flush_queries(NwBatch *batch)
 			compare_packed(batch);
 		else
 			compare_streamed(batch);
-		state->counted = true;
+		finish_counts(state);
 	}
 	for (int i = 0; i < state->n; i++)
 	{
 		NwAnswer   *answer = &state->answer[i];
+
+		/* no row may have come by, though earlier blocks met some */
+		ensure_masses(state, &answer->tally);
 
 		/* only now are all labels known */
 		if (answer->labelled)

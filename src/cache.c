@@ -9,15 +9,21 @@
  *
  *	- under a snapshot with the same contents, in the same transaction, with
  *	  no subtransaction rolled back since;
+ *	- while no statement under way writes what was read under a command id
+ *	  that this snapshot sees: see statements.c;
  *	- by the same user, in the same security context, under the same setting
  *	  of row_security;
- *	- while no relation that was read has been changed by DDL.
+ *	- while no relation that was read, and no role, schema or function, has
+ *	  been changed by DDL.
  *
- * That is enough where the rows depend on tables alone.  Views, policies and
- * foreign tables may also depend on settings, which any function may change
- * between two calls; there an entry also belongs to one run of one query, and
- * serves only the expressions of that query itself, not those that PL/pgSQL
- * evaluates on its own.
+ * That is enough where the rows depend on tables alone.  Views and policies
+ * may also depend on settings, which any function may change between two
+ * calls: their values are compared, too.  What depends on anything else is not
+ * kept (see steady.c).
+ *
+ * Rows of foreign tables are seen under a snapshot of somebody else's.  They
+ * serve only the expressions of one run of one query, not those that PL/pgSQL
+ * evaluates on its own, and only until anything has been written.
  *
  * Entries go away when the outermost statement ends, with the transaction,
  * and before the memory in use would pass nwhead.statement_cache.
@@ -25,18 +31,19 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "executor/executor.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
-#include "tcop/utility.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "cache.h"
-#include "compat.h"
+#include "own_tables.h"
+#include "statements.h"
+#include "steady.h"
 
 typedef struct Entry
 {
@@ -50,10 +57,12 @@ typedef struct Entry
 	Oid			user;
 	int			security_context;
 	bool		row_security;
-	bool		steady;			/* else the run must match too */
+	NwPins	   *pins;			/* settings that matter; NULL where none does */
+	bool		foreign;		/* the run and the command must match too */
 	uint64		run;
+	CommandId	command;
 
-	List	   *relids;
+	List	   *relids;			/* all that was read, and their roots */
 	bool		stale;
 	bool		too_big;
 	NwSupport  *support;		/* NULL where it was only read */
@@ -65,20 +74,6 @@ int			nw_statement_cache = 256 * 1024;
 static dlist_head entries = DLIST_STATIC_INIT(entries);
 static MemoryContext cache_mcxt = NULL;
 
-/* The query being run: a number never used again, 0 outside of any. */
-static uint64 last_run = 0;
-static uint64 current_run = 0;
-static MemoryContext current_run_mcxt = NULL;
-
-/* How many statements are under way, one inside the other. */
-static int	depth = 0;
-
-/* The statement that loaded this library began without our counting it. */
-static TimestampTz loading_statement;
-
-static ExecutorRun_hook_type next_ExecutorRun = NULL;
-static ProcessUtility_hook_type next_ProcessUtility = NULL;
-
 /* Free an entry. */
 static void
 drop_entry(Entry *entry)
@@ -87,14 +82,13 @@ drop_entry(Entry *entry)
 	MemoryContextDelete(entry->mcxt);
 }
 
-/* Free all entries. */
+/* Free all entries, and what an error has left of another. */
 static void
 clear_cache(void)
 {
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, &entries)
-		drop_entry(dlist_container(Entry, node, iter.cur));
+	dlist_init(&entries);
+	if (cache_mcxt)
+		MemoryContextDeleteChildren(cache_mcxt);
 }
 
 /* Copy the contents of a snapshot. */
@@ -133,6 +127,15 @@ same_snapshot(const SnapshotData *a, const SnapshotData *b)
 				a->subxcnt * sizeof(TransactionId)) == 0);
 }
 
+/* Say whether rows from elsewhere may be the same as they were. */
+static bool
+foreign_matches(const Entry *entry, const NwCacheKey *key)
+{
+	return key->run > 0 && entry->run == key->run &&
+		entry->command == GetCurrentCommandId(false) &&
+		!nw_statements_write_abroad();
+}
+
 /* Say whether an entry shows what a call would read. */
 static bool
 entry_matches(const Entry *entry, const NwCacheKey *key)
@@ -149,7 +152,9 @@ entry_matches(const Entry *entry, const NwCacheKey *key)
 	if (entry->user != user || entry->security_context != security_context ||
 		entry->row_security != row_security)
 		return false;
-	return entry->steady || (key->direct && entry->run == key->run);
+	return (entry->pins == NULL || nw_pins_hold(entry->pins)) &&
+		(!entry->foreign || foreign_matches(entry, key)) &&
+		!nw_statements_write(entry->relids);
 }
 
 void
@@ -158,8 +163,7 @@ nw_cache_key(NwCacheKey *key, Oid schema, const char *name,
 {
 	key->schema = schema;
 	key->name = name;
-	key->run = current_run;
-	key->direct = current_run > 0 && caller == current_run_mcxt;
+	key->run = nw_statements_run(caller);
 }
 
 NwCacheState
@@ -189,12 +193,25 @@ nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
 	return NW_CACHE_NEW;
 }
 
+/* List all that a call reads: the registry, a scan's relations, the roots. */
+static List *
+list_relations(const NwCacheKey *key, const NwScan *scan)
+{
+	Oid			registry = nw_own_relid(key->schema, NW_REGISTRY);
+
+	return nw_statements_add_roots(lcons_oid(registry,
+											 list_copy(scan->relids)));
+}
+
 bool
 nw_cache_may_keep(const NwCacheKey *key, const NwScan *scan)
 {
 	return nw_statement_cache > 0 &&
 		GetActiveSnapshot()->snapshot_type == SNAPSHOT_MVCC &&
-		(scan->steady || key->direct);
+		scan->steady &&
+		(!scan->foreign ||
+		 (key->run > 0 && !nw_statements_write_abroad())) &&
+		!nw_statements_write(list_relations(key, scan));
 }
 
 Size
@@ -293,9 +310,12 @@ nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
 	copy_snapshot(&entry->snapshot, GetActiveSnapshot(), mcxt);
 	GetUserIdAndSecContext(&entry->user, &entry->security_context);
 	entry->row_security = row_security;
-	entry->steady = scan->steady;
+	if (scan->settings != NIL)
+		entry->pins = nw_pins_create(scan->settings);
+	entry->foreign = scan->foreign;
 	entry->run = key->run;
-	entry->relids = list_copy(scan->relids);
+	entry->command = GetCurrentCommandId(false);
+	entry->relids = list_relations(key, scan);
 	entry->too_big = too_big;
 	entry->support = support;
 	if (support && !support->shared)
@@ -324,6 +344,15 @@ relation_changed(Datum arg, Oid relid)
 		if (!OidIsValid(relid) || list_member_oid(entry->relids, relid))
 			entry->stale = true;
 	}
+}
+
+/* Mark all entries: something that decides who may read what has changed. */
+static void
+rights_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	(void) cacheid;
+	(void) hashvalue;
+	relation_changed(arg, InvalidOid);
 }
 
 /* Forget everything at the end of a transaction. */
@@ -360,79 +389,17 @@ subtransaction_event(SubXactEvent event, SubTransactionId subid,
 		clear_cache();
 }
 
-/* Forget everything where the statement that has ended was the outermost. */
-static void
-leave_statement(void)
-{
-	if (depth == 0 &&
-		GetCurrentStatementStartTimestamp() != loading_statement)
-		clear_cache();
-}
-
-/* Number the query that runs, and notice the end of the outermost one. */
-static void
-run_executor(NW_EXECUTOR_RUN_ARGS)
-{
-	uint64		outer_run = current_run;
-	MemoryContext outer_mcxt = current_run_mcxt;
-	int			outer_depth = depth;
-
-	current_run = ++last_run;
-	current_run_mcxt = queryDesc->estate->es_query_cxt;
-	depth++;
-	PG_TRY();
-	{
-		if (next_ExecutorRun)
-			next_ExecutorRun(NW_EXECUTOR_RUN_PASS);
-		else
-			standard_ExecutorRun(NW_EXECUTOR_RUN_PASS);
-	}
-	PG_FINALLY();
-	{
-		current_run = outer_run;
-		current_run_mcxt = outer_mcxt;
-		depth = outer_depth;
-	}
-	PG_END_TRY();
-	leave_statement();
-}
-
-/* Count DO, CALL and the like as statements that others run inside of. */
-static void
-run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
-			ProcessUtilityContext context, ParamListInfo params,
-			QueryEnvironment *queryEnv, DestReceiver *dest,
-			QueryCompletion *qc)
-{
-	int			outer_depth = depth;
-
-	depth++;
-	PG_TRY();
-	{
-		if (next_ProcessUtility)
-			next_ProcessUtility(pstmt, queryString, readOnlyTree, context,
-								params, queryEnv, dest, qc);
-		else
-			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
-									params, queryEnv, dest, qc);
-	}
-	PG_FINALLY();
-	{
-		depth = outer_depth;
-	}
-	PG_END_TRY();
-	leave_statement();
-}
-
 void
 nw_cache_init(void)
 {
-	loading_statement = GetCurrentStatementStartTimestamp();
-	next_ExecutorRun = ExecutorRun_hook;
-	ExecutorRun_hook = run_executor;
-	next_ProcessUtility = ProcessUtility_hook;
-	ProcessUtility_hook = run_utility;
+	/* roles and their members, schemas, functions, names of enum values */
+	const int	caches[] = {AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID, PROCOID,
+	ENUMOID};
+
+	nw_statements_init(clear_cache);
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	for (int i = 0; i < (int) lengthof(caches); i++)
+		CacheRegisterSyscacheCallback(caches[i], rights_changed, (Datum) 0);
 	RegisterXactCallback(transaction_event, NULL);
 	RegisterSubXactCallback(subtransaction_event, NULL);
 }

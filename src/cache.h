@@ -18,8 +18,8 @@ typedef struct NwCacheKey
 {
 	Oid			schema;
 	const char *name;			/* of the set */
-	uint64		run;			/* the query under way */
-	bool		direct;			/* that query itself makes the call */
+	uint64		run;			/* the query that makes the call itself, or 0:
+								 * see nw_statements_run() */
 } NwCacheKey;
 
 typedef enum NwCacheState

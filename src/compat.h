@@ -9,7 +9,9 @@
 
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "parser/parse_relation.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 
 #if PG_VERSION_NUM < 150000
@@ -110,6 +112,37 @@ nw_check_select(RangeTblEntry *rte, Bitmapset *columns)
 #else
 #define nw_owns_relation(relid, role) \
 	pg_class_ownercheck((relid), (role))
+#endif
+
+/* Asking after a lock learned to ask after stronger ones in 17. */
+static inline bool
+nw_holds_lock(Oid relid, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, relid);
+#if PG_VERSION_NUM >= 170000
+	return LockHeldByMe(&tag, mode, false);
+#else
+	return LockHeldByMe(&tag, mode);
+#endif
+}
+
+/* Grouping has a range table entry of its own since 18. */
+#if PG_VERSION_NUM >= 180000
+#define nw_is_group_entry(rte)		((rte)->rtekind == RTE_GROUP)
+#else
+#define nw_is_group_entry(rte)		false
+#endif
+
+/* Expressions that make JSON came with 16, those that read it with 17. */
+#if PG_VERSION_NUM >= 170000
+#define nw_is_json_expression(node) \
+	(IsA(node, JsonConstructorExpr) || IsA(node, JsonExpr))
+#elif PG_VERSION_NUM >= 160000
+#define nw_is_json_expression(node)	IsA(node, JsonConstructorExpr)
+#else
+#define nw_is_json_expression(node)	false
 #endif
 
 #endif							/* NW_COMPAT_H */

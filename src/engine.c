@@ -4,7 +4,8 @@
  *
  * The executor engine is always right.  An index is read directly, so whatever
  * the executor would have done is settled here first: locks, privileges,
- * row-level security, and whether this snapshot may use the index at all.
+ * row-level security, whether the rows are where they seem to be, and whether
+ * this snapshot may use the index at all.
  * Where there is doubt, the executor it is.
  */
 #include "postgres.h"
@@ -26,6 +27,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "elsewhere.h"
 #include "nwindex_read.h"
 
 int			nw_engine = NW_ENGINE_AUTO;
@@ -234,7 +236,7 @@ nw_index_find(const NwSource *source, bool ids)
 		if (!all)
 			break;
 	}
-	if (!all)
+	if (!all || nw_rows_are_elsewhere(source, tables, ids))
 	{
 		close_parts(reader);
 		return NULL;

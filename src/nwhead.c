@@ -10,6 +10,7 @@
 #include "utils/guc.h"
 
 #include "cache.h"
+#include "elsewhere.h"
 #include "nwindex_read.h"
 #include "own_tables.h"
 #include "pgvector.h"
@@ -55,4 +56,5 @@ _PG_init(void)
 	nw_vector_init();
 	nw_own_init();
 	nw_cache_init();
+	nw_elsewhere_init();
 }

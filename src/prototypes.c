@@ -6,7 +6,9 @@
  * The cache is keyed by id and version of a set.  Whatever changes a set
  * gives it a version that was never used before, and prototypes of a version
  * never change, so nothing has to be invalidated: a snapshot that sees
- * another version finds another entry, older snapshots included.
+ * another version finds another entry, older snapshots included.  But what a
+ * transaction reads that has written prototypes itself may not be all of
+ * them, or may be rolled back: that is not kept beyond the statement.
  */
 #include "postgres.h"
 
@@ -16,6 +18,7 @@
 #include "utils/memutils.h"
 
 #include "cache.h"
+#include "compat.h"
 #include "own_tables.h"
 #include "prototypes.h"
 
@@ -98,7 +101,8 @@ nw_prototypes_find(const NwSource *source)
 	if (support == NULL)
 		return NULL;			/* as any other set that is too large */
 	nw_support_check_rows(support, source);
-	keep(source, support);
+	if (!nw_holds_lock(source->relid, RowExclusiveLock))
+		keep(source, support);
 	return support;
 }
 

@@ -24,8 +24,9 @@ typedef struct NwPrototype
 
 /*
  * The packed prototypes of a set, as the active snapshot sees them, or NULL
- * where the set is not distilled.  They stay in the backend's memory; the
- * caller's right to them has been checked.
+ * where the set is not distilled.  They stay in the backend's memory (shared),
+ * unless this transaction has written prototypes; the caller's right to them
+ * has been checked.
  */
 extern NwSupport *nw_prototypes_find(const NwSource *source);
 

@@ -32,6 +32,7 @@
 #include "compat.h"
 #include "nwindex_read.h"
 #include "source.h"
+#include "steady.h"
 #include "textout.h"
 
 /* What a scan holds beyond its face. */
@@ -214,27 +215,6 @@ write_statement(NwScanState *scan, int columns, int64 limit)
 	scan->sql = sql.data;
 }
 
-/* Say whether a plan's rows depend on the rows of tables alone. */
-static bool
-plan_is_steady(const PlannedStmt *plan)
-{
-	ListCell   *cell;
-
-	if (plan->dependsOnRole)
-		return false;
-	foreach(cell, plan->rtable)
-	{
-		RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
-
-		if (rte->rtekind != RTE_RELATION ||
-			(rte->relkind != RELKIND_RELATION &&
-			 rte->relkind != RELKIND_PARTITIONED_TABLE &&
-			 rte->relkind != RELKIND_MATVIEW))
-			return false;
-	}
-	return true;
-}
-
 /* The type of a column of a query's result, domains resolved. */
 static Oid
 result_type(const Query *query, int column)
@@ -268,23 +248,15 @@ check_result(const NwScanState *state, const Query *query)
 				 errhint("Try again.")));
 }
 
-NwScan *
-nw_scan_plan(const NwSource *source, int columns, int64 limit)
+/* Plan to read some columns of a set through the executor. */
+static NwScan *
+plan_executor(const NwSource *source, int columns, int64 limit)
 {
 	NwScan	   *scan = palloc0(sizeof(NwScan));
 	NwScanState *state = palloc0(sizeof(NwScanState));
 	List	   *rewritten;
 	Query	   *query;
-	bool		has_policies;
-
-	/* an index has no ids, and not the rows without a label */
-	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
-	{
-		NwScan	   *by_index = nw_scan_plan_index(source);
-
-		if (by_index)
-			return by_index;
-	}
+	bool		steady;
 
 	state->source = source;
 	write_statement(state, columns, limit);
@@ -296,18 +268,43 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 		elog(ERROR, "unexpected rewrite result");
 	query = linitial_node(Query, rewritten);
 	check_result(state, query);
-	has_policies = query->hasRowSecurity;
+
+	/* before planning, which changes the query */
+	steady = nw_query_is_steady(query, &scan->settings, &scan->foreign);
+	scan->settings = copyObject(scan->settings);
 	state->plan = pg_plan_query(query, state->sql, 0, NULL);
 
 	/* compiling would cost more than these few expressions can gain */
 	state->plan->jitFlags = 0;
 
 	scan->relids = state->plan->relationOids;
-	scan->steady = !has_policies && plan_is_steady(state->plan) &&
-		(state->label_col < 0 || nw_textout_is_steady(source->label_type)) &&
-		(state->id_col < 0 || nw_textout_is_steady(source->id_type));
+	scan->steady = steady &&
+		(state->label_col < 0 ||
+		 nw_text_is_steady(source->label_type, &scan->settings)) &&
+		(state->id_col < 0 ||
+		 nw_text_is_steady(source->id_type, &scan->settings));
 	scan->state = state;
 	return scan;
+}
+
+NwScan *
+nw_scan_plan(const NwSource *source, int columns, int64 limit)
+{
+	/* an index has no ids, and not the rows without a label */
+	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
+	{
+		NwScan	   *by_index = nw_scan_plan_index(source);
+
+		if (by_index)
+			return by_index;
+	}
+	return plan_executor(source, columns, limit);
+}
+
+const PlannedStmt *
+nw_scan_statement(const NwSource *source, int columns)
+{
+	return plan_executor(source, columns, 0)->state->plan;
 }
 
 NwScan *
@@ -325,7 +322,7 @@ nw_scan_plan_index(const NwSource *source)
 		scan->relids = lappend_oid(lappend_oid(scan->relids,
 											   RelationGetRelid(reader->part[i].heap)),
 								   RelationGetRelid(reader->part[i].index));
-	scan->steady = nw_textout_is_steady(source->label_type);
+	scan->steady = nw_text_is_steady(source->label_type, &scan->settings);
 	return scan;
 }
 

@@ -60,8 +60,10 @@ typedef struct NwScan
 									 * where not NULL */
 	List	   *relids;			/* every relation it reads */
 	bool		steady;			/* depends on nothing but these relations'
-								 * rows: no view, policy or foreign table, no
-								 * text that a setting can change */
+								 * rows and the settings; no text that another
+								 * setting can change */
+	List	   *settings;		/* see nw_query_is_steady() */
+	bool		foreign;		/* some of the rows are elsewhere */
 	struct NwScanState *state;
 } NwScan;
 
@@ -82,6 +84,10 @@ extern void nw_source_check_labelled(const NwSource *source);
  * policies; limit is 0 for all rows.
  */
 extern NwScan *nw_scan_plan(const NwSource *source, int columns, int64 limit);
+
+/* The plan of the ordinary SELECT that reads all rows of a set. */
+extern const struct PlannedStmt *nw_scan_statement(const NwSource *source,
+												   int columns);
 
 /* The same out of an index: embeddings and labels; NULL where that cannot be. */
 extern NwScan *nw_scan_plan_index(const NwSource *source);

@@ -696,12 +696,17 @@ nw_tally(const NwCall *call)
 		support = nw_prototypes_find(source);
 		if (support)
 		{
-			NwScan		none = {.steady = true};
+			NwScan		none = {
+				.steady = true,
+				.relids = list_make1_oid(source->relid)
+			};
 
 			start_answer(&sweep, support->kernel, support->tau,
 						 support->labels);
 			sweep_packed(&sweep, support, NULL);
-			if (!call->once && nw_cache_may_keep(&key, &none))
+			if (!call->once && nw_cache_may_keep(&key, &none) &&
+				(support->shared ||
+				 nw_cache_reserve(nw_support_memory(support))))
 				nw_cache_keep(&key, &none, support, false);
 			finish_answer(&sweep);
 			return sweep.tally;

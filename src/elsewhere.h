@@ -1,0 +1,23 @@
+/*
+ * elsewhere.h
+ *		Sets whose rows other extensions read from elsewhere.
+ */
+#ifndef NW_ELSEWHERE_H
+#define NW_ELSEWHERE_H
+
+#include "postgres.h"
+
+#include "source.h"
+
+/*
+ * True where an ordinary SELECT of a set's embeddings and labels (and ids)
+ * might do anything else than scan just these tables: then they are not to be
+ * read directly.
+ */
+extern bool nw_rows_are_elsewhere(const NwSource *source, const List *tables,
+								  bool ids);
+
+/* Watch for what may change that. */
+extern void nw_elsewhere_init(void);
+
+#endif							/* NW_ELSEWHERE_H */
