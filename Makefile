@@ -3,6 +3,7 @@
 #   make demo           install what is missing, build, train a network, show it at work
 #   make demo-quick     the same without a network, on plain pixels
 #   make test           the same, and run every test
+#   make fuzz           the same, and run the fuzzers for long (FUZZ_RUNS=1000000)
 #   make bench          the same, and measure it against its peers
 #   make setup          only install what is missing
 #
@@ -78,6 +79,10 @@ test:
 	@tools/setup test
 	@test/run
 
+fuzz:
+	@tools/setup test
+	@test/fuzz/run --keep --runs $(or $(FUZZ_RUNS),1000000)
+
 # Room for the data of demo and benchmarks; see tools/cluster.
 define big_cluster
 shared_buffers = $(BUFFERS)
@@ -104,4 +109,4 @@ bench:
 	@bash -c '. tools/env.sh && quietly install_extension'
 	@tools/cluster run bench/run
 
-.PHONY: setup test demo demo-quick bench
+.PHONY: setup test fuzz demo demo-quick bench

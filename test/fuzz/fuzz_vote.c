@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "harness.h"
-#include "kernel.h"
-#include "simd.h"
 #include "state.h"
 
 #define MOST	32
@@ -27,7 +25,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	double		sum = 0;
 	int			n = 0;
 
-	nw_simd_init();
 	if (nw_vote_read_begin(&reader, copy, size))
 	{
 		const char *label;

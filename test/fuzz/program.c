@@ -19,6 +19,7 @@
 
 #define FILES		3
 #define FIRST_FILE	100			/* descriptors of our own are from here on */
+#define OPEN_MOST	4			/* files that the program has open at a time */
 #define SLOTS		(1 << 18)
 
 /* Addresses allocated and not yet freed since fuzz_call() began: a hash table. */
@@ -28,7 +29,7 @@ static uint32_t n_used;
 static bool watching;
 
 static jmp_buf back;
-static bool descriptor_is_ours[FIRST_FILE];
+static int	first_free;			/* descriptor; those from here on are the program's */
 
 static const char gone;			/* its address marks a slot whose memory was freed */
 
@@ -92,7 +93,7 @@ stop_watching(bool and_free)
 	n_used = 0;
 }
 
-/* Install the hooks, and see which descriptors are in use. */
+/* Install the hooks, and see which descriptors are free. */
 static void
 prepare(void)
 {
@@ -103,8 +104,8 @@ prepare(void)
 	prepared = true;
 	if (!__sanitizer_install_malloc_and_free_hooks(allocated, freed))
 		fuzz_broken("the sanitizer takes hooks");
-	for (int i = 0; i < FIRST_FILE; i++)
-		descriptor_is_ours[i] = fcntl(i, F_GETFD) >= 0;
+	first_free = dup(STDERR_FILENO);
+	close(first_free);
 }
 
 /* Call the program. */
@@ -120,9 +121,8 @@ fuzz_call(void (*work) (void *arg), void *arg)
 		return true;
 	}
 	stop_watching(true);
-	for (int i = 0; i < FIRST_FILE; i++)
-		if (!descriptor_is_ours[i])
-			close(i);
+	for (int i = 0; i < OPEN_MOST; i++)
+		close(first_free + i);
 	return false;
 }
 
