@@ -3,7 +3,8 @@
 
 seeds.py FOLDER
 
-Each goes to FOLDER/TARGET/NAME.  JPEG images are not made here.
+Each goes to FOLDER/TARGET/NAME.  JPEG images are not made here.  Names that begin
+with "crash" are of inputs that once did harm, with "bad" of others to be refused.
 """
 import gzip
 import os
@@ -49,9 +50,56 @@ def server():
     save('vectext', 'open', b'[1,2')
 
 
+def label_page(size, *labels):
+    page = bytearray(size)
+    at = size
+    for i, label in enumerate(labels):
+        item = struct.pack('<IIIII', 0, 7 + i, i, 1, len(label)) + label
+        item += bytes(-len(item) % 4)
+        at -= len(item)
+        page[at:at + len(item)] = item
+        struct.pack_into('<H', page, 8 + 2 * i, at)
+    struct.pack_into('<IHH', page, 0, 7, len(labels), at)
+    return bytes(page)
+
+
+def tree_page(size, level, *keys):
+    page = bytearray(size)
+    struct.pack_into('<HHI', page, 0, level, len(keys), 0)
+    struct.pack_into('<%dQ' % len(keys), page, 8, *keys)
+    if level > 0:
+        capacity = (size - 8) // 12
+        struct.pack_into('<%dI' % len(keys), page, 8 + 8 * capacity, *range(1, len(keys) + 1))
+    return bytes(page)
+
+
+def damage(kind, nlists, values, codes, following=0xffffffff):
+    """A list and a page whose frame and checksums the target makes right."""
+    how = kind - 1 | 8 | 16 | 32
+    body = bytes(24) + struct.pack('<IIHH6II', *codes) + bytes(i % 256 for i in range(512 - 24 - 40 - 8))
+    return bytes([how, 7]) + struct.pack('<HB', 99, nlists) + struct.pack('<IfffffIIIII', *values) + body + \
+        struct.pack('<IHH', following, kind, 0x4e57)
+
+
+def pages():
+    none = 0xffffffff
+    full = (1, 2.5, 0.5, 0.1, 0.25, 4.0, 40, 3, 9, 1, 0)
+    empty = (1, 0.0, 0.0, 0.0, 0.0, 0.0, 0, none, none, 0, 0)
+    codes = (2, 1, 5, 1, 4, 5, none, none, none, none, 0)
+    save('damage', 'codes', damage(5, 3, full, codes))
+    save('damage', 'chain', damage(5, 3, full, (2, 1, 12) + codes[3:], 17))
+    for kind in (1, 2, 3, 4, 6):
+        save('damage', 'kind-%d' % kind, damage(kind, 1, empty, codes))
+    save('label_page', 'empty', struct.pack('<H', 5) + label_page(64))
+    save('label_page', 'three', struct.pack('<H', 9) + label_page(160, b'robin', b'', b'a wren'))
+    save('tree_page', 'leaf', struct.pack('<HB', 40, 0) + tree_page(64, 0, 50, 3, 1 << 60, 40))
+    save('tree_page', 'full', struct.pack('<HB', 40, 0) + tree_page(40, 0, 50, 3, 1 << 60, 40))
+    save('tree_page', 'inner', struct.pack('<HB', 40, 1) + tree_page(96, 1, 5, 17, 40, 1 << 50))
+
+
 # ------------------------------------------------------------------ images
 
-def png(width, height, depth, color, interlace, extra=b''):
+def png(width, height, depth, color, interlace, size=None):
     def chunk(kind, data):
         return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
 
@@ -67,10 +115,10 @@ def png(width, height, depth, color, interlace, extra=b''):
             raw += rows((width - x0 + dx - 1) // dx, (height - y0 + dy - 1) // dy)
     else:
         raw = rows(width, height)
-    out = b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, depth, color, 0, 0, interlace))
+    out = b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', *(size or (width, height)), depth, color, 0, 0, interlace))
     if color == 3:
         out += chunk(b'PLTE', bytes(i * 5 % 256 for i in range(3 * 2 ** depth))) + chunk(b'tRNS', b'\x00\x80')
-    return out + extra + chunk(b'IDAT', zlib.compress(raw, 9)) + chunk(b'IEND', b'')
+    return out + chunk(b'IDAT', zlib.compress(raw, 9)) + chunk(b'IEND', b'')
 
 
 def idx(*dims, data=None, kind=8):
@@ -259,7 +307,70 @@ def lists():
         save('lists', '%02d' % i, text.encode())
 
 
+def nested(depth):
+    """A type of sequences of sequences of sequences, in an input of a graph."""
+    out = b''
+    for _ in range(depth):
+        out = field(4, field(1, out))
+    return field(7, field(11, field(2, out)))
+
+
+def crashes():
+    mean = node('GlobalAveragePool', ['u'], ['v'])
+    flat = node('Flatten', ['v'], ['y'], axis=1)
+    one = (3, 2, 2.5)
+    save('bins', 'crash-count-of-64-bits', bins(one)[:1] + struct.pack('<q', (1 << 32) + 1) + bins(one)[9:])
+    save('vote', 'crash-far-beyond-double', vote((b'a', -4e240, (77, 0, 2)), (b'b', -4e240, (77, 1 << 56, 0))))
+    save('idx', 'crash-terabyte', piece(idx(4)) + piece(b'') + struct.pack('>IIII', 0x803, 4, 50000, 5000000))
+    save('idx', 'bad-many-labels', piece(struct.pack('>II', 0x801, 99999999)) + piece(b'') + idx(4, 3, 2))
+    save('image', 'crash-png-gigabyte', b'\0' + png(9, 6, 8, 2, 0, size=(30000, 30000)))
+    save('import', 'bad-nested', b'\0' + nested(1200))
+    save('import', 'crash-no-names', b'\0' + field(7, field(1, b'') + field(5, b'') + field(11, b'') + field(12, b'')))
+    save('import', 'crash-no-operator', b'\0' + model([field(1, 'x') + field(2, 'y')], []))
+    save('import', 'crash-no-attribute-name', b'\0' + model([field(1, 'x') + field(2, 'y') + field(4, 'Flatten') + field(5, field(3, 1))], []))
+    save('import', 'crash-no-output', b'\0' + model([node('Relu', ['x'], [])], []))
+    save('import', 'crash-not-computed', b'\0' + model([], []))
+    backbone('crash-no-inputs', [node('Add', ['t'], ['u']), mean, flat])
+    backbone('crash-stride-0', [node('MaxPool', ['t'], ['u'], kernel_shape=[2, 2], strides=[0, 1], ceil_mode=1), mean, flat])
+    backbone('bad-kernel-of-one', [node('MaxPool', ['t'], ['u'], kernel_shape=[2]), mean, flat])
+    backbone('crash-kernel-millions', [node('AveragePool', ['t'], ['u'], kernel_shape=[50000, 50000], pads=[49999] * 4), mean, flat])
+    backbone('bad-weight-rank', [node('Conv', ['t', 'b'], ['u']), mean, flat])
+    backbone('crash-group-0', [node('Conv', ['t', 'k'], ['u'], group=0), mean, flat], [weight('k', 4, 0, 3, 3)], how=1)
+    backbone('bad-group-3', [node('Conv', ['t', 'k'], ['u'], group=2), mean, flat], [weight('k', 3, 2, 3, 3)], how=1)
+    backbone('bad-norm-channels', [node('BatchNormalization', ['t', 's', 'o', 'm', 'a'], ['u']), mean, flat],
+             [weight('s', 5), weight('o', 4), weight('m', 4), weight('a', 4)], how=1)
+    backbone('crash-norm-inputs', [node('BatchNormalization', ['t'], ['u']), mean, flat])
+    backbone('crash-perm', [node('Transpose', ['t'], ['u'], perm=[0, 7, -90000000, 1]), mean, flat])
+    backbone('crash-perm-short', [node('Transpose', ['t'], ['u'], perm=[1]), mean, flat])
+    backbone('crash-gather-index', [node('Gather', ['t', 'i'], ['u'], axis=1), mean, flat], [ints('i', 1 << 40)])
+    backbone('crash-pads', [node('Pad', ['t', 'p'], ['u']), mean, flat], [ints('p', 1)])
+    backbone('crash-no-pads', [node('Pad', ['t'], ['u']), mean, flat])
+    backbone('bad-slice-ends', [node('Slice', ['t', 's', 'e'], ['u']), mean, flat], [ints('s', 0, 0, 0), ints('e', 1)])
+    backbone('bad-no-shape', [node('Reshape', ['t'], ['y'])])
+    backbone('crash-shape-overflow', [node('Reshape', ['t', 's'], ['y'])], [ints('s', 1 << 62, 1 << 62, -1)])
+    backbone('crash-expand', [node('Expand', ['t', 's'], ['u']), mean, flat], [ints('s', 1 << 60, 1 << 60, 1, 1, 1, 1)])
+    backbone('bad-flatten', [node('Flatten', ['t'], ['y'], axis=-9)])
+    backbone('crash-split', [node('Split', ['t', 's'], ['u', 'q'], axis=1), mean, flat], [ints('s', -5, 1 << 62)])
+    backbone('bad-concat', [node('Concat', ['t', 'b'], ['u'], axis=3), mean, flat])
+    backbone('crash-dims-overflow', [node('Add', ['t', 'c'], ['u']), mean, flat],
+             [tensor('c', (1 << 31, 1 << 31, 1 << 31), [1.0])])
+    image = (0, (0xff, 3, 8, 8))
+    sizes = [('nwhead.channels', '3'), ('nwhead.height', '8'), ('nwhead.width', '8')]
+    fc = sizes + [('nwhead.head', 'fc'), ('nwhead.classes', '["a","b"]')]
+    head = [weight('head.weight', 2, 2), weight('head.bias', 2)]
+    save('model', 'crash-head-dim', ports(0, [image], [(1, (0xff, 30))], (2, 30)) + model([], head, fc))
+    save('model', 'crash-no-meta', ports(0, [image], [(1, (0xff, 3))], (2, 3)) + model([], [], sizes) + field(14, b''))
+    save('model', 'crash-zoom', ports(0, [image], [(1, (0xff, 3))], (2, 3)) + model([], [], sizes + [('nwhead.zoom', 'inf')]))
+    save('model', 'crash-std', ports(0, [image], [(1, (0xff, 3))], (2, 3)) + model([], [], sizes + [('nwhead.std', '1e-320')]))
+    save('model', 'crash-height', ports(0, [(0, (0xff, 3, 0xff, 0xff))], [(1, (0xff, 3))], (2, 3)) +
+         model([], [], [('nwhead.height', '2000000000'), ('nwhead.width', '2000000000')]))
+    save('model', 'crash-no-dim', ports(0, [image], [(1, (0xff, 0))], (2, 0)) + model([], [], sizes))
+    save('model', 'crash-step', ports(0, [], [], ()) + model([], head, [('nwhead.step', '-1')]))
+
+
 server()
+crashes()
+pages()
 images()
 backbones()
 models()
