@@ -5,6 +5,7 @@
 #   make test           the same, and run every test
 #   make torture        the same, and mistreat it for hours (TORTURE="kill:50 cancel"
 #                       chooses; see docs/reliability.md)
+#   make fuzz           the same, and run the fuzzers for long (FUZZ_RUNS=1000000)
 #   make bench          the same, and measure it against its peers
 #   make setup          only install what is missing
 #
@@ -86,6 +87,10 @@ torture:
 	@tools/setup torture
 	@test/torture/run $(TORTURE)
 
+fuzz:
+	@tools/setup test
+	@test/fuzz/run --keep --runs $(or $(FUZZ_RUNS),1000000)
+
 # Room for the data of demo and benchmarks; see tools/cluster.
 define big_cluster
 shared_buffers = $(BUFFERS)
@@ -112,4 +117,4 @@ bench:
 	@bash -c '. tools/env.sh && quietly install_extension'
 	@tools/cluster run bench/run
 
-.PHONY: setup test torture demo demo-quick bench
+.PHONY: setup test torture fuzz demo demo-quick bench

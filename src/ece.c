@@ -10,6 +10,7 @@
 
 #include "compat.h"
 #include "metrics.h"
+#include "state.h"
 
 #define DEFAULT_BINS	15
 
@@ -121,12 +122,14 @@ nw_ece_deserialize(PG_FUNCTION_ARGS)
 {
 	bytea	   *serialized = PG_GETARG_BYTEA_PP(0);
 	Size		size = VARSIZE_ANY_EXHDR(serialized);
-	NwBins	   *bins = palloc(size);
 
-	memcpy(bins, VARDATA_ANY(serialized), size);
-	if (size < sizeof(NwBins) || nw_bins_size((int) bins->n) != size)
-		elog(ERROR, "invalid state of aggregate");
-	PG_RETURN_POINTER(bins);
+	if (!AggCheckCallContext(fcinfo, NULL))
+		elog(ERROR, "aggregate function called in non-aggregate context");
+	if (!nw_bins_are_valid(VARDATA_ANY(serialized), size))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid state of aggregate")));
+	PG_RETURN_POINTER(memcpy(palloc(size), VARDATA_ANY(serialized), size));
 }
 
 /* nw_ece_final(internal) returns float8 */

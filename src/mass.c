@@ -26,6 +26,9 @@ _Static_assert(RUN_BLOCK <= NW_BIN_SUM_MAX, "no overflow");
 /* exponents beyond double's whole range, subnormals included */
 #define EXPONENT_LIMIT	2200.0
 
+/* exponents from here on have no room for small differences */
+#define EXPONENT_EXACT	0x1p52
+
 /* Join the halves of a term. */
 static inline nw_uint128
 join(uint64_t hi, uint64_t lo)
@@ -324,8 +327,14 @@ nw_mass_value(const NwMass *mass)
 	 * The bit of value 2^(offset + 63) units leads, a unit being
 	 * 2^(NW_BIN_BITS * (top - 2) - 52).
 	 */
-	result.exponent = NW_BIN_BITS * mass->top +
-		(offset + 63 - NW_BIN_BITS * (NW_BINS - 1) - 52);
+	offset += 63 - NW_BIN_BITS * (NW_BINS - 1) - 52;
+	result.exponent = NW_BIN_BITS * mass->top;
+	if (fabs(result.exponent) >= EXPONENT_EXACT)
+	{
+		result.fraction = ldexp(result.fraction, offset);
+		return result;
+	}
+	result.exponent += offset;
 	if (result.fraction == 2.0)
 	{
 		result.fraction = 1.0;
@@ -345,16 +354,6 @@ nw_scaled_exp(double score)
 	return nw_mass_value(&mass);
 }
 
-/* Order two numbers. */
-int
-nw_scaled_compare(NwScaled a, NwScaled b)
-{
-	/* 0 has an exponent that does not count */
-	if (a.fraction != 0 && b.fraction != 0 && a.exponent != b.exponent)
-		return a.exponent < b.exponent ? -1 : 1;
-	return (a.fraction > b.fraction) - (a.fraction < b.fraction);
-}
-
 /* Scale a double by a power of two that may be out of int's range. */
 static double
 scale_by_power(double value, double exponent)
@@ -364,6 +363,16 @@ scale_by_power(double value, double exponent)
 	if (exponent > EXPONENT_LIMIT)
 		exponent = EXPONENT_LIMIT;
 	return ldexp(value, (int) exponent);
+}
+
+/* Order two numbers. */
+int
+nw_scaled_compare(NwScaled a, NwScaled b)
+{
+	/* 0 has an exponent that does not count */
+	if (a.fraction != 0 && b.fraction != 0 && a.exponent != b.exponent)
+		a.fraction = scale_by_power(a.fraction, a.exponent - b.exponent);
+	return (a.fraction > b.fraction) - (a.fraction < b.fraction);
 }
 
 /* Add numbers in the order given. */
@@ -385,6 +394,9 @@ nw_scaled_sum(const NwScaled *values, int n)
 
 	for (int i = 0; i < n; i++)
 		sum += scale_by_power(values[i].fraction, values[i].exponent - highest);
+
+	if (fabs(highest) >= EXPONENT_EXACT)
+		return (NwScaled) {sum, highest};
 
 	/* frexp's fraction is in [1/2, 1) */
 	result.fraction = 2 * frexp(sum, &power);

@@ -38,7 +38,11 @@ typedef struct NwMass
 	double		top;			/* -HUGE_VAL where nothing was added */
 } NwMass;
 
-/* A non-negative number beyond double's range: fraction * 2^exponent. */
+/*
+ * A non-negative number beyond double's range: fraction * 2^exponent.  Where
+ * the exponent is so large that 1 more would not show in it, the fraction is
+ * any positive number instead.
+ */
 typedef struct NwScaled
 {
 	double		fraction;		/* in [1, 2), or 0 */

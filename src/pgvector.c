@@ -19,9 +19,7 @@
 #include "own_tables.h"
 #include "pgvector.h"
 #include "simd.h"
-
-/* pgvector's limit on the dimensions of a vector */
-#define PLAIN_MAX_DIM	16000
+#include "vectext.h"
 
 typedef struct StoredVector
 {
@@ -182,51 +180,24 @@ nw_vector_oid(void)
 	return vector_oid;
 }
 
-/*
- * Read text as plain as vectors print themselves, [1,-2.5,3e-7], by the function
- * that pgvector uses for its numbers; false for anything else.
- */
-static bool
-parse_plain(const char *text, NwVectorData *vector)
-{
-	float	   *x;
-	int			dim = 0;
-	int			most = 1;
-
-	if (*text != '[')
-		return false;
-	for (const char *p = text; *p; p++)
-		most += *p == ',';
-	if (most > PLAIN_MAX_DIM)
-		return false;
-	x = palloc(most * sizeof(float));
-	while (*text != ']')
-	{
-		size_t		length = strspn(++text, "0123456789.e+-");
-		char	   *end;
-
-		errno = 0;
-		x[dim++] = strtof(text, &end);
-		if (length == 0 || end != text + length || errno != 0 ||
-			(*end != ',' && *end != ']'))
-			return false;
-		text = end;
-	}
-	*vector = (NwVectorData) {x, dim};
-	return text[1] == '\0';
-}
-
 NwVectorData
 nw_vector_parse(const char *text)
 {
 	Oid			input;
 	Oid			ioparam;
 	Datum		datum;
-	NwVectorData vector;
+	int			room = nw_vectext_room(text);
 
 	/* the first prediction of a connection need not load pgvector for it */
-	if (parse_plain(text, &vector))
-		return vector;
+	if (room > 0)
+	{
+		float	   *x = palloc(room * sizeof(float));
+		int			dim = nw_vectext_read(text, x, room);
+
+		if (dim > 0)
+			return (NwVectorData) {x, dim};
+		pfree(x);
+	}
 	find_types();
 	getTypeInputInfo(vector_oid, &input, &ioparam);
 	datum = OidInputFunctionCall(input, pstrdup(text), ioparam, -1);

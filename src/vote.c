@@ -12,6 +12,8 @@
 
 #include "catalog/pg_type.h"
 #include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/jsonb.h"
@@ -23,6 +25,7 @@
 #include "labels.h"
 #include "mass.h"
 #include "registry.h"
+#include "state.h"
 
 typedef struct VoteState
 {
@@ -186,33 +189,29 @@ nw_vote_deserialize(PG_FUNCTION_ARGS)
 {
 	bytea	   *serialized = PG_GETARG_BYTEA_PP(0);
 	VoteState  *state;
-	StringInfoData buf;
-	int			n;
+	NwVoteReader reader;
+	NwBytes		label;
+	NwMass		mass;
+	bool		valid;
 
 	(void) state_context(fcinfo);
 	state = make_state(CurrentMemoryContext);
-	initStringInfo(&buf);
-	appendBinaryStringInfo(&buf, VARDATA_ANY(serialized),
-						   VARSIZE_ANY_EXHDR(serialized));
-	n = pq_getmsgint(&buf, 4);
-	for (int i = 0; i < n; i++)
+	valid = nw_vote_read_begin(&reader, VARDATA_ANY(serialized),
+							   VARSIZE_ANY_EXHDR(serialized));
+	for (int n = 1; valid && reader.n > 0; n++)
 	{
-		NwBytes		label;
-		NwMass	   *mass;
-
-		label.len = pq_getmsgint(&buf, 4);
-		label.data = pq_getmsgbytes(&buf, label.len);
-		mass = label_mass(state, label);
-		mass->top = pq_getmsgfloat8(&buf);
-		for (int b = 0; b < NW_BINS; b++)
-		{
-			nw_uint128	hi = (uint64) pq_getmsgint64(&buf);
-			uint64		lo = (uint64) pq_getmsgint64(&buf);
-
-			mass->bin[b] = hi << 64 | lo;
-		}
+		CHECK_FOR_INTERRUPTS();
+		valid = nw_vote_read_next(&reader, &label.data, &label.len, &mass) &&
+			pg_verifymbstr(label.data, label.len, true);
+		if (valid)
+			*label_mass(state, label) = mass;
+		/* a label that was there already makes no new class */
+		valid = valid && state->labels->n == n;
 	}
-	pq_getmsgend(&buf);
+	if (!valid || !nw_vote_read_end(&reader))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid state of aggregate")));
 	PG_RETURN_POINTER(state);
 }
 

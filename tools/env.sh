@@ -129,5 +129,21 @@ install_extension() {
 	fi
 }
 
+# Print a clang: the one on PATH, else the one PostgreSQL makes its bitcode with.
+find_clang() {
+	command -v clang || command -v "$(sed -n 's/^CLANG *= *//p' \
+		"$(dirname "$("$PG_CONFIG" --pgxs)")/../Makefile.global")"
+}
+
+# Tell whether a clang has the runtime of fuzzers and sanitizers.
+can_fuzz() {
+	local dir status=0
+	dir=$(mktemp -d)
+	echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d == 0 && n > 0; }' |
+		"$1" -x c -fsanitize=fuzzer,address,undefined -o "$dir/fuzzer" - &>/dev/null || status=$?
+	rm -rf "$dir"
+	return "$status"
+}
+
 load_settings
 choose_user

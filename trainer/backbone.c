@@ -10,6 +10,8 @@
 
 #include "import.h"
 
+#define MAX_FEATURES (1 << 20)
+
 /* Load a model and look at its input. */
 NwBackbone *
 nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freeze_norm)
@@ -58,8 +60,14 @@ nw_backbone_input(const NwBackbone *b, int *channels, int *height, int *width)
 	int		   *into[3] = {channels, height, width};
 
 	for (int i = 0; i < 3; i++)
-		*into[i] = dim[i + 1]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE
-			? (int) dim[i + 1]->dim_value : 0;
+	{
+		int64_t		size = dim[i + 1]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE
+			? dim[i + 1]->dim_value : 0;
+
+		if (size < 0 || size > INT32_MAX)
+			nw_fatal("\"%s\" has an input of an impossible size", b->path);
+		*into[i] = (int) size;
+	}
 }
 
 /* Write the shape of a batch into a model's input. */
@@ -189,12 +197,14 @@ nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images)
 		im.node = im.model->graph->node[i];
 		nw_import_node(&im);
 	}
-	y = nw_import_lookup(&im, im.model->graph->output[0]->name);
+	y = im.model->graph->n_output > 0 ? nw_import_lookup(&im, im.model->graph->output[0]->name) : NW_NONE;
+	if (y == NW_NONE)
+		nw_fatal("\"%s\" does not compute its output", b->path);
 	free(im.bound);
 	onnx__model_proto__free_unpacked(im.model, NULL);
 	if (NW_RANK(g, y) == 4)
 		y = nw_reduce(g, "ReduceMean", y, 0xc, false);
-	if (NW_RANK(g, y) != 2 || NW_DIM(g, y, 0) != shape.dim[0])
+	if (NW_RANK(g, y) != 2 || NW_DIM(g, y, 0) != shape.dim[0] || NW_DIM(g, y, 1) > MAX_FEATURES)
 		nw_fatal("\"%s\": output of shape %s is neither features [N,F] nor images [N,C,H,W]",
 				 b->path, nw_shape_text(&g->tensor[y].shape));
 	return y;

@@ -40,7 +40,8 @@ nw_checkpoint_load(const char *path, NwStates *states, const NwMetas *settings)
 	m = nw_model_parse(path, &b);
 	nw_buf_free(&b);
 	nw_model_metas(m, &meta);
-	if (nw_meta_get(&meta, STEP_KEY) == NULL)
+	step = nw_meta_get(&meta, STEP_KEY) ? strtoll(nw_meta_get(&meta, STEP_KEY), NULL, 10) : -1;
+	if (step < 0)
 		nw_fatal("\"%s\" is not a checkpoint of nwhead", path);
 	for (int i = 0; i < settings->n; i++)
 	{
@@ -50,7 +51,6 @@ nw_checkpoint_load(const char *path, NwStates *states, const NwMetas *settings)
 			nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is %s", path,
 					 settings->item[i].key, was ? was : "not there", settings->item[i].value);
 	}
-	step = strtoll(nw_meta_get(&meta, STEP_KEY), NULL, 10);
 	nw_states_unpack(m, path, states);
 	onnx__model_proto__free_unpacked(m, NULL);
 	nw_metas_free(&meta);

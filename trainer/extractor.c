@@ -4,10 +4,15 @@
  * A model of "nwhead train" says in its metadata all there is to know; for any
  * other the options do.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "extractor.h"
+
+#define MAX_SIDE 8192			/* of images, as on the command line */
+#define MAX_ZOOM 64
+#define MAX_BATCH_FLOATS (INT64_C(1) << 28)
 
 /* Read up to three numbers from a metadata entry; their number. */
 static int
@@ -26,13 +31,14 @@ meta_numbers(const NwMetas *m, const char *key, double *into)
 	return n;
 }
 
-/* Read a whole number from a metadata entry; 0 where there is none. */
+/* Read a whole number from a metadata entry; 0 where there is none, -1 where it cannot be. */
 static int
 meta_int(const NwMetas *m, const char *key)
 {
 	const char *v = nw_meta_get(m, key);
+	long		n = v ? strtol(v, NULL, 10) : 0;
 
-	return v ? atoi(v) : 0;
+	return n < 0 || n > INT32_MAX ? -1 : (int) n;
 }
 
 /* Read the next string of a JSON list of strings; NULL at its end. */
@@ -82,15 +88,16 @@ read_head(NwExtractor *e, const Onnx__ModelProto *m, const char *path)
 		nw_fatal("\"%s\" says it has an FC head, but holds none", path);
 	w = nw_tensor_floats(wt, path, &ws);
 	b = nw_tensor_floats(bt, path, &bs);
-	if (ws.rank != 2 || bs.rank != 1 || bs.dim[0] != ws.dim[0])
+	if (ws.rank != 2 || bs.rank != 1 || bs.dim[0] != ws.dim[0] || ws.dim[1] == INT32_MAX)
 		nw_fatal("\"%s\": the FC head's weights and biases do not fit together", path);
 	e->classes = (int) ws.dim[0];
-	e->head = nw_alloc((size_t) (ws.dim[0] * (ws.dim[1] + 1)) * sizeof(float));
+	e->head_dim = (int) ws.dim[1] + 1;
+	e->head = nw_alloc((size_t) (ws.dim[0] * e->head_dim) * sizeof(float));
 	e->class_name = nw_alloc0((size_t) e->classes * sizeof(char *));
 	for (int64_t c = 0; c < ws.dim[0]; c++)
 	{
-		memcpy(e->head + c * (ws.dim[1] + 1), w + c * ws.dim[1], (size_t) ws.dim[1] * sizeof(float));
-		e->head[c * (ws.dim[1] + 1) + ws.dim[1]] = b[c];
+		memcpy(e->head + c * e->head_dim, w + c * ws.dim[1], (size_t) ws.dim[1] * sizeof(float));
+		e->head[(c + 1) * e->head_dim - 1] = b[c];
 		e->class_name[c] = next_class(&names);
 		if (e->class_name[c] == NULL)
 			nw_fatal("\"%s\" names fewer classes than its FC head has", path);
@@ -133,6 +140,16 @@ expose_output(const char *path, const char *name, NwBuf *bytes)
 	onnx__model_proto__free_unpacked(m, NULL);
 }
 
+/* Take a size that the model says; open ones stay as they are. */
+static void
+take_size(const char *path, int64_t size, int64_t max, int *into)
+{
+	if (size > max)
+		nw_fatal("\"%s\" has an input of an impossible size", path);
+	if (size > 0)
+		*into = (int) size;
+}
+
 /* Settle input and output from the session's ports. */
 static void
 choose_ports(NwExtractor *e, const NwExtractorOptions *o)
@@ -153,13 +170,11 @@ choose_ports(NwExtractor *e, const NwExtractorOptions *o)
 	e->input = nw_strdup(in[0].name);
 	e->output = nw_strdup(chosen->name);
 	e->fixed = in[0].shape.dim[0] > 0;
-	e->batch = e->fixed ? (int) in[0].shape.dim[0] : o->batch;
-	if (in[0].shape.dim[1] > 0)
-		e->pre.channels = (int) in[0].shape.dim[1];
-	if (in[0].shape.dim[2] > 0)
-		e->pre.height = (int) in[0].shape.dim[2];
-	if (in[0].shape.dim[3] > 0)
-		e->pre.width = (int) in[0].shape.dim[3];
+	e->batch = o->batch;
+	take_size(o->path, in[0].shape.dim[0], INT32_MAX, &e->batch);
+	take_size(o->path, in[0].shape.dim[1], INT32_MAX, &e->pre.channels);
+	take_size(o->path, in[0].shape.dim[2], MAX_SIDE, &e->pre.height);
+	take_size(o->path, in[0].shape.dim[3], MAX_SIDE, &e->pre.width);
 	if ((in[0].shape.dim[2] > 0 && o->height && o->height != e->pre.height) ||
 		(in[0].shape.dim[3] > 0 && o->width && o->width != e->pre.width))
 		nw_fatal("\"%s\" takes images of %d x %d, not %d x %d", o->path, e->pre.height, e->pre.width, o->height, o->width);
@@ -178,13 +193,16 @@ settle_preprocess(NwExtractor *e, const NwExtractorOptions *o)
 		p->height = o->height;
 	if (o->width)
 		p->width = o->width;
-	if (p->height <= 0 || p->width <= 0)
+	if (p->height == 0 || p->width == 0)
 		nw_fatal("\"%s\" does not say what size of images it wants: give --input-size", o->path);
+	if (p->height < 0 || p->height > MAX_SIDE || p->width < 0 || p->width > MAX_SIDE ||
+		(int64_t) e->batch * p->channels * p->height > MAX_BATCH_FLOATS / p->width)
+		nw_fatal("\"%s\" wants batches of %d images of %d x %d, which is too much", o->path, e->batch, p->height, p->width);
 	if (nw_meta_get(&e->meta, "nwhead.zoom"))
 		zoom = strtod(nw_meta_get(&e->meta, "nwhead.zoom"), NULL);
 	if (o->resize)
 		zoom = (double) o->resize / (p->height < p->width ? p->height : p->width);
-	p->zoom = zoom >= 1 ? zoom : 1;
+	p->zoom = zoom >= 1 ? fmin(zoom, MAX_ZOOM) : 1;
 	for (int i = 0; i < 3; i++)
 		p->std[i] = 1;
 	meta_numbers(&e->meta, "nwhead.mean", p->mean);
@@ -196,8 +214,12 @@ settle_preprocess(NwExtractor *e, const NwExtractorOptions *o)
 	if (o->n_std)
 		memcpy(p->std, o->std, sizeof(p->std));
 	for (int i = 0; i < p->channels; i++)
+	{
 		if (!(p->std[i] > 0))
 			nw_fatal("--std wants numbers above 0");
+		if (!(fabs(p->mean[i]) <= 1e12 && p->std[i] >= 1e-12 && p->std[i] <= 1e12))
+			nw_fatal("\"%s\" has an impossible mean or deviation of pixels", o->path);
+	}
 }
 
 /* Run the model on n images; a fixed batch is filled up by the caller's buffer. */
@@ -229,7 +251,7 @@ run_model(const NwExtractor *e, float *images, int n, NwShape *shape)
 
 /* Learn the embeddings' dimension: the model says it, or shows it on blank images. */
 static void
-learn_dim(NwExtractor *e)
+learn_dim(NwExtractor *e, const char *path)
 {
 	const NwPort *out;
 	int			n = nw_session_ports(e->session, true, &out);
@@ -238,13 +260,13 @@ learn_dim(NwExtractor *e)
 
 	for (int i = 0; i < n; i++)
 		if (strcmp(out[i].name, e->output) == 0 && (out[i].shape.rank == 2 || out[i].shape.rank == 4))
-			e->dim = (int) out[i].shape.dim[1];
+			take_size(path, out[i].shape.dim[1], INT32_MAX, &e->dim);
 	if (e->dim > 0)
 		return;
 	blank = nw_alloc0((size_t) e->batch * (size_t) e->pre.channels * (size_t) e->pre.height * (size_t) e->pre.width *
 					  sizeof(float));
 	nw_value_free(run_model(e, blank, e->batch, &shape));
-	e->dim = (int) shape.dim[1];
+	take_size(path, shape.dim[1], INT32_MAX, &e->dim);
 	free(blank);
 }
 
@@ -273,7 +295,11 @@ nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o)
 	e->pre.width = meta_int(&e->meta, "nwhead.width");
 	choose_ports(e, o);
 	settle_preprocess(e, o);
-	learn_dim(e);
+	learn_dim(e, o->path);
+	if (e->dim < 1)
+		nw_fatal("\"%s\" makes embeddings without dimensions", o->path);
+	if (e->classes > 0 && e->head_dim != e->dim)
+		nw_fatal("\"%s\" has an FC head for embeddings of %d dimensions, but makes %d", o->path, e->head_dim, e->dim);
 	return e;
 }
 
@@ -298,10 +324,11 @@ nw_extractor_run(const NwExtractor *e, float *images, int n)
 	NwShape		shape;
 	NwValue    *out = run_model(e, images, n, &shape);
 	int64_t		places = shape.rank == 4 ? shape.dim[2] * shape.dim[3] : 1;
-	float	   *result = nw_alloc((size_t) n * (size_t) e->dim * sizeof(float));
+	float	   *result;
 
-	if (shape.dim[1] != e->dim)
+	if (shape.dim[1] != e->dim || places < 1)
 		nw_fatal("output \"%s\" has %lld columns where it had %d", e->output, (long long) shape.dim[1], e->dim);
+	result = nw_alloc((size_t) n * (size_t) e->dim * sizeof(float));
 	if (places == 1)
 		memcpy(result, nw_value_floats(out), (size_t) n * (size_t) e->dim * sizeof(float));
 	else

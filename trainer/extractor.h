@@ -35,6 +35,7 @@ typedef struct NwExtractor
 	bool		fixed;			/* the model takes no other number */
 	int			dim;
 	int			classes;		/* of an FC head; 0 where there is none */
+	int			head_dim;		/* what the head was made for: dim, or the model is refused */
 	float	   *head;			/* [classes, dim]: (W_c, b_c) */
 	char	  **class_name;
 } NwExtractor;

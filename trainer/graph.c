@@ -81,6 +81,24 @@ nw_shape_size(const NwShape *s)
 	return n;
 }
 
+/* Say whether a shape read from a file can be worked with. */
+bool
+nw_shape_is_possible(const NwShape *s)
+{
+	int64_t		n = 1;
+
+	if (s->rank < 0 || s->rank > NW_MAX_RANK)
+		return false;
+	for (int i = 0; i < s->rank; i++)
+	{
+		if (s->dim[i] < 0 || s->dim[i] > INT32_MAX)
+			return false;
+		if (s->dim[i] > 0 && (n *= s->dim[i]) > NW_MAX_ELEMENTS)
+			return false;
+	}
+	return true;
+}
+
 /* Compare two shapes. */
 bool
 nw_shape_equal(const NwShape *a, const NwShape *b)

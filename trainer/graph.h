@@ -12,6 +12,7 @@
 #include "util.h"
 
 #define NW_MAX_RANK 6
+#define NW_MAX_ELEMENTS (INT64_C(1) << 33)	/* more than any device holds, few enough that no product overflows */
 #define NW_OWN_DOMAIN "nwhead"
 
 /* a tensor of a graph, by number */
@@ -168,6 +169,7 @@ void		nw_graph_free(NwGraph *g);
 NwShape		nw_shape(int rank, const int64_t *dim);
 NwShape		nw_shape_of(const NwGraph *g, NwT t);
 int64_t		nw_shape_size(const NwShape *s);
+bool		nw_shape_is_possible(const NwShape *s);	/* rank, dimensions and size within limits; 0 is a dimension */
 bool		nw_shape_equal(const NwShape *a, const NwShape *b);
 NwShape		nw_shape_broadcast(const NwShape *a, const NwShape *b, const char *who);
 char	   *nw_shape_text(const NwShape *s);

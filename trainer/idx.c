@@ -36,6 +36,8 @@ open_idx(const char *path, int rank, const char *what, uint32_t *dims, size_t *s
 		if (dims[i] == 0 || dims[i] > 100000000 || (*size *= dims[i]) > ((size_t) 1 << 40))
 			nw_fatal("\"%s\" has an impossible size in its header", path);
 	}
+	if (*size > nw_stream_bound(s))	/* before memory is asked for it */
+		nw_fatal("\"%s\" is too short for the %zu bytes that its header says", path, *size);
 	return s;
 }
 

@@ -13,6 +13,30 @@
 
 /* larger than any photograph, small enough that sizes cannot overflow */
 #define MAX_SIDE 32768
+#define MAX_PIXELS (INT64_C(1) << 28)
+
+/*
+ * What a file can hold at most, for each of its bytes: a PNG a thousandfold by
+ * deflate, eight pixels a byte; a JPEG, which has at least a bit for each block,
+ * blocks of 64 pixels, or of 128 where no component has full resolution.  Files of
+ * arithmetic codes need less, so small images are not judged.
+ */
+#define PNG_PIXELS 8256
+#define JPEG_PIXELS 1024
+#define JPEG_SMALL (1 << 22)
+
+/* Say why an image of such a size is not to be decoded; NULL where it is. */
+static const char *
+refuse_size(unsigned width, unsigned height, size_t len, int64_t pixels_of_byte)
+{
+	if (width == 0 || height == 0)
+		return "image is empty";
+	if (width > MAX_SIDE || height > MAX_SIDE || (int64_t) width * height > MAX_PIXELS)
+		return "image is too large";
+	if ((int64_t) width * height / pixels_of_byte > (int64_t) len)
+		return "the file is too short for the image's size";
+	return NULL;
+}
 
 /* libjpeg's errors come back here */
 typedef struct JpegError
@@ -57,6 +81,7 @@ decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *
 {
 	struct jpeg_decompress_struct info;
 	JpegError	error;
+	const char *why;
 	uint8_t    *volatile line = NULL;
 
 	out->pixels = NULL;
@@ -73,10 +98,12 @@ decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *
 	jpeg_create_decompress(&info);
 	jpeg_mem_src(&info, data, len);
 	jpeg_read_header(&info, TRUE);
-	if (info.image_width > MAX_SIDE || info.image_height > MAX_SIDE)
+	why = refuse_size(info.image_width, info.image_height, len > JPEG_SMALL / JPEG_PIXELS ? len : JPEG_SMALL / JPEG_PIXELS,
+					  JPEG_PIXELS);
+	if (why != NULL)
 	{
 		jpeg_destroy_decompress(&info);
-		return nw_strdup("image is too large");
+		return nw_strdup(why);
 	}
 	if (info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK)
 		info.out_color_space = JCS_CMYK;
@@ -117,13 +144,15 @@ decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
 {
 	png_image	png = {.version = PNG_IMAGE_VERSION};
 	png_color	white = {255, 255, 255};
+	const char *why;
 
 	if (!png_image_begin_read_from_memory(&png, data, len))
 		return nw_strdup(png.message);
-	if (png.width > MAX_SIDE || png.height > MAX_SIDE)
+	why = refuse_size(png.width, png.height, len, PNG_PIXELS);
+	if (why != NULL)
 	{
 		png_image_free(&png);
-		return nw_strdup("image is too large");
+		return nw_strdup(why);
 	}
 	png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
 	out->height = (int) png.height;

@@ -9,6 +9,11 @@
 
 #include "import.h"
 
+/* more than any network has; what a window costs grows with its area */
+#define MAX_WINDOW 4096
+#define MAX_WINDOW_WORK (INT64_C(1) << 24)
+#define MAX_PICKS (INT64_C(1) << 24)
+
 /* End because of the node at hand. */
 static void __attribute__((noreturn))
 unsupported(const NwImport *im, const char *why)
@@ -72,13 +77,49 @@ nw_import_lookup(const NwImport *im, const char *name)
 bool
 nw_is_weight(const Onnx__TensorProto *t)
 {
-	int64_t		n = 1;
+	bool		several = false;
 
 	if (t == NULL || t->data_type != NW_FLOAT)
 		return false;
 	for (size_t i = 0; i < t->n_dims; i++)
-		n *= t->dims[i];
-	return n > 1;
+	{
+		if (t->dims[i] < 1)
+			return false;
+		several |= t->dims[i] > 1;
+	}
+	return several;
+}
+
+/* Check the shape of a value: every operator may count on these limits. */
+static void
+check_shape(const NwImport *im, const NwShape *shape)
+{
+	bool		good = nw_shape_is_possible(shape);
+
+	for (int i = 0; good && i < shape->rank; i++)
+		good = shape->dim[i] > 0;
+	if (!good)
+		unsupported(im, "has a value of an impossible shape");
+}
+
+/* Return the name of an input that the node at hand must have. */
+static const char *
+input_name(const NwImport *im, size_t i)
+{
+	if (!has_input(im, i))
+		unsupported(im, "lacks an input");
+	return im->node->input[i];
+}
+
+/* Return an input that the model must hold as a constant. */
+static const Onnx__TensorProto *
+constant(const NwImport *im, size_t i)
+{
+	const Onnx__TensorProto *t = nw_model_initializer(im->model, input_name(im, i));
+
+	if (t == NULL)
+		unsupported(im, "needs a constant input where the model computes one");
+	return t;
 }
 
 /* Bring a weight of the file into the graph. */
@@ -94,6 +135,7 @@ weight(NwImport *im, const char *name, bool trainable)
 	if (t == NULL)
 		unsupported(im, "needs a constant input where the model computes one");
 	v = nw_tensor_floats(t, im->b->path, &shape);
+	check_shape(im, &shape);
 	if (nw_state_find(im->g->states, state) == NULL)
 		nw_state_add(im->g->states, state, shape, v);
 	free(v);
@@ -107,7 +149,7 @@ weight(NwImport *im, const char *name, bool trainable)
 static NwT
 operand(NwImport *im, size_t i)
 {
-	const char *name = im->node->input[i];
+	const char *name = input_name(im, i);
 	NwT			t = nw_import_lookup(im, name);
 	const Onnx__TensorProto *init;
 	NwShape		shape;
@@ -121,6 +163,7 @@ operand(NwImport *im, size_t i)
 	if (nw_is_weight(nw_model_initializer(im->b->model, name)))
 		return weight(im, name, true);
 	v = nw_tensor_floats(init, im->b->path, &shape);
+	check_shape(im, &shape);
 	t = nw_constant(im->g, NW_FLOAT, shape, v);
 	free(v);
 	nw_import_bind(im, name, t);
@@ -131,14 +174,10 @@ operand(NwImport *im, size_t i)
 static float
 constant_float(NwImport *im, size_t i)
 {
-	const Onnx__TensorProto *t = nw_model_initializer(im->model, im->node->input[i]);
 	NwShape		shape;
-	float	   *v;
+	float	   *v = nw_tensor_floats(constant(im, i), im->b->path, &shape);
 	float		r;
 
-	if (t == NULL)
-		unsupported(im, "needs a constant input where the model computes one");
-	v = nw_tensor_floats(t, im->b->path, &shape);
 	if (nw_shape_size(&shape) != 1)
 		unsupported(im, "needs a single number as its constant input");
 	r = v[0];
@@ -151,7 +190,6 @@ static int
 integers(NwImport *im, const char *name, size_t input, int64_t *into, int max)
 {
 	const Onnx__AttributeProto *a = attr(im, name);
-	const Onnx__TensorProto *t;
 	NwShape		shape;
 	int64_t    *v;
 	int64_t		n;
@@ -160,21 +198,39 @@ integers(NwImport *im, const char *name, size_t input, int64_t *into, int max)
 	{
 		if (a->n_ints > (size_t) max)
 			unsupported(im, "has more dimensions than are supported");
-		memcpy(into, a->ints, a->n_ints * sizeof(int64_t));
+		if (a->n_ints > 0)
+			memcpy(into, a->ints, a->n_ints * sizeof(int64_t));
 		return (int) a->n_ints;
 	}
 	if (!has_input(im, input))
 		return -1;
-	t = nw_model_initializer(im->model, im->node->input[input]);
-	if (t == NULL)
-		unsupported(im, "needs a constant input where the model computes one");
-	v = nw_tensor_ints(t, im->b->path, &shape);
+	v = nw_tensor_ints(constant(im, input), im->b->path, &shape);
 	n = nw_shape_size(&shape);
 	if (n > max)
 		unsupported(im, "has more dimensions than are supported");
 	memcpy(into, v, (size_t) n * sizeof(int64_t));
 	free(v);
 	return (int) n;
+}
+
+/* Read exactly so many integers, within limits; false, and nothing read, for none. */
+static bool
+exactly(NwImport *im, const char *name, size_t input, int64_t *into, int want, int64_t min, int64_t max)
+{
+	int64_t		list[2 * NW_MAX_RANK];
+	int			n = integers(im, name, input, list, NW_LENGTH(list));
+
+	if (n < 0)
+		return false;
+	if (n != want)
+		unsupported(im, "has a list of a wrong length");
+	for (int i = 0; i < n; i++)
+	{
+		if (list[i] < min || list[i] > max)
+			unsupported(im, "has a number out of range");
+		into[i] = list[i];
+	}
+	return true;
 }
 
 /* Count an axis from the front. */
@@ -188,22 +244,80 @@ axis_of(const NwImport *im, int64_t axis, int rank)
 	return axis;
 }
 
+/* Count axes from the front, and put them into a bit mask; none may be there twice. */
+static unsigned
+distinct_axes(const NwImport *im, int64_t *list, int n, int rank)
+{
+	unsigned	axes = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		list[i] = axis_of(im, list[i], rank);
+		if (axes & (1u << list[i]))
+			unsupported(im, "has an axis twice");
+		axes |= 1u << list[i];
+	}
+	return axes;
+}
+
+/* Add padding at the end, so that a last window is not cut off. */
+static void
+round_up(const NwImport *im, NwWindow *win, int i, int64_t size, int64_t reach)
+{
+	int64_t		rest = (size + win->pad[i] + win->pad[i + 2] - reach) % win->stride[i];
+
+	if (rest <= 0)
+		return;
+	if (win->count_pad)
+		unsupported(im, "with ceil_mode and count_include_pad is not supported");
+	win->pad[i + 2] += win->stride[i] - rest;
+}
+
+/* Check that a window has no place outside the image, and few enough elements to go through one by one. */
+static void
+check_window(const NwImport *im, const NwWindow *win, const NwShape *x)
+{
+	int64_t		work = win->kernel[0] * win->kernel[1];
+
+	if (work > MAX_WINDOW)
+		unsupported(im, "has a window that is too large");
+	for (int i = 0; i < 2; i++)
+	{
+		int64_t		size = x->dim[2 + i];
+		int64_t		reach = win->dilation[i] * (win->kernel[i] - 1) + 1;
+		int64_t		places = (size + win->pad[i] + win->pad[i + 2] - reach) / win->stride[i] + 1;
+
+		if (reach > MAX_WINDOW)
+			unsupported(im, "has a window that is too large");
+		if (win->pad[i] >= reach || (places - 1) * win->stride[i] >= size + win->pad[i])
+			unsupported(im, "has a window outside the image");
+		work *= places > 0 ? places : 1;
+		if (work > MAX_WINDOW_WORK)
+			unsupported(im, "has a window that is too large");
+	}
+}
+
 /* Read the window of Conv and the pools; kernel from the weight where there is one. */
 static NwWindow
 read_window(NwImport *im, NwT x, NwT w)
 {
 	NwWindow	win = nw_window(1, 1, 0);
 	const Onnx__AttributeProto *a = attr(im, "auto_pad");
-	int			n = integers(im, "kernel_shape", SIZE_MAX, win.kernel, 2);
+	bool		given = exactly(im, "kernel_shape", SIZE_MAX, win.kernel, 2, 1, MAX_WINDOW);
 
-	if (NW_RANK(im->g, x) != 4)
+	if (NW_RANK(im->g, x) != 4 || (w != NW_NONE && NW_RANK(im->g, w) != 4))
 		unsupported(im, "is supported for two-dimensional images only");
-	if (n < 0 && w != NW_NONE)
-		for (int i = 0; i < 2; i++)
-			win.kernel[i] = NW_DIM(im->g, w, 2 + i);
-	integers(im, "strides", SIZE_MAX, win.stride, 2);
-	integers(im, "dilations", SIZE_MAX, win.dilation, 2);
-	integers(im, "pads", SIZE_MAX, win.pad, 4);
+	for (int i = 0; w != NW_NONE && i < 2; i++)
+	{
+		if (given && win.kernel[i] != NW_DIM(im->g, w, 2 + i))
+			unsupported(im, "has a kernel of another size than its weight");
+		win.kernel[i] = NW_DIM(im->g, w, 2 + i);
+		if (win.kernel[i] > MAX_WINDOW)
+			unsupported(im, "has a window that is too large");
+	}
+	exactly(im, "strides", SIZE_MAX, win.stride, 2, 1, MAX_WINDOW);
+	exactly(im, "dilations", SIZE_MAX, win.dilation, 2, 1, MAX_WINDOW);
+	exactly(im, "pads", SIZE_MAX, win.pad, 4, 0, MAX_WINDOW);
 	win.group = attr_int(im, "group", 1);
 	win.count_pad = attr_int(im, "count_include_pad", 0);
 	for (int i = 0; i < 2; i++)
@@ -222,15 +336,9 @@ read_window(NwImport *im, NwT x, NwT w)
 			win.pad[i + 2] = total - win.pad[i];
 		}
 		if (attr_int(im, "ceil_mode", 0))
-		{
-			int64_t		rest = (size + win.pad[i] + win.pad[i + 2] - reach) % win.stride[i];
-
-			if (rest != 0 && win.count_pad)
-				unsupported(im, "with ceil_mode and count_include_pad is not supported");
-			if (rest != 0)
-				win.pad[i + 2] += win.stride[i] - rest;
-		}
+			round_up(im, &win, i, size, reach);
 	}
+	check_window(im, &win, &im->g->tensor[x].shape);
 	return win;
 }
 
@@ -239,9 +347,15 @@ import_conv(NwImport *im)
 {
 	NwT			x = operand(im, 0);
 	NwT			w = operand(im, 1);
+	NwT			bias = has_input(im, 2) ? operand(im, 2) : NW_NONE;
 	NwWindow	win = read_window(im, x, w);
+	int64_t		outs = NW_DIM(im->g, w, 0);
 
-	return nw_conv(im->g, x, w, has_input(im, 2) ? operand(im, 2) : NW_NONE, &win);
+	if (win.group < 1 || win.group > outs || outs % win.group != 0)
+		unsupported(im, "has channels that its groups do not divide");
+	if (bias != NW_NONE && (NW_RANK(im->g, bias) != 1 || NW_DIM(im->g, bias, 0) != outs))
+		unsupported(im, "has a bias of a wrong shape");
+	return nw_conv(im->g, x, w, bias, &win);
 }
 
 static NwT
@@ -250,13 +364,21 @@ import_pool(NwImport *im)
 	NwT			x = operand(im, 0);
 	NwWindow	win = read_window(im, x, NW_NONE);
 
+	if (!attr(im, "kernel_shape"))
+		unsupported(im, "has no kernel_shape");
+	if (strcmp(im->node->op_type, "MaxPool") != 0 && (win.dilation[0] != 1 || win.dilation[1] != 1))
+		unsupported(im, "with dilations is not supported");
 	return strcmp(im->node->op_type, "MaxPool") == 0 ? nw_max_pool(im->g, x, &win) : nw_average_pool(im->g, x, &win);
 }
 
 static NwT
 import_global_average_pool(NwImport *im)
 {
-	return nw_reduce(im->g, "ReduceMean", operand(im, 0), 0xc, true);
+	NwT			x = operand(im, 0);
+
+	if (NW_RANK(im->g, x) != 4)
+		unsupported(im, "is supported for two-dimensional images only");
+	return nw_reduce(im->g, "ReduceMean", x, 0xc, true);
 }
 
 static NwT
@@ -266,8 +388,18 @@ import_batch_norm(NwImport *im)
 	NwT			x = operand(im, 0);
 	NwT			v[4];
 
+	if (NW_RANK(im->g, x) != 4)
+		unsupported(im, "is supported for two-dimensional images only");
 	for (size_t i = 0; i < 4; i++)
-		v[i] = weight(im, im->node->input[i + 1], i < 2 && !im->b->freeze_norm);
+	{
+		const char *name = input_name(im, i + 1);
+
+		v[i] = nw_import_lookup(im, name);
+		if (v[i] == NW_NONE)
+			v[i] = weight(im, name, i < 2 && !im->b->freeze_norm);
+		if (NW_RANK(im->g, v[i]) != 1 || NW_DIM(im->g, v[i], 0) != NW_DIM(im->g, x, 1))
+			unsupported(im, "has statistics of another number of channels");
+	}
 	return nw_batch_norm(im->g, x, v[0], v[1], v[2], v[3], attr_float(im, "epsilon", 1e-5f), train);
 }
 
@@ -387,15 +519,29 @@ import_pow(NwImport *im)
 	return nw_pow(im->g, operand(im, 0), constant_float(im, 1));
 }
 
+/* Check that a value can be added to another without changing that one's shape. */
+static void
+check_fits(const NwImport *im, NwT x, NwT y)
+{
+	NwShape		to = nw_shape_of(im->g, y);
+	NwShape		both = nw_shape_broadcast(&im->g->tensor[x].shape, &to, im->node->op_type);
+
+	if (!nw_shape_equal(&both, &to))
+		unsupported(im, "has an input of a wrong shape");
+}
+
 static NwT
 import_gemm(NwImport *im)
 {
 	NwT			a = operand(im, 0);
 	NwT			b = operand(im, 1);
 	NwT			c = has_input(im, 2) ? operand(im, 2) : NW_NONE;
+	NwT			y = nw_gemm(im->g, a, b, c, attr_int(im, "transA", 0), attr_int(im, "transB", 0),
+							attr_float(im, "alpha", 1), attr_float(im, "beta", 1));
 
-	return nw_gemm(im->g, a, b, c, attr_int(im, "transA", 0), attr_int(im, "transB", 0),
-				   attr_float(im, "alpha", 1), attr_float(im, "beta", 1));
+	if (c != NW_NONE)
+		check_fits(im, c, y);
+	return y;
 }
 
 static NwT
@@ -425,12 +571,8 @@ import_reduce(NwImport *im)
 	int64_t		list[NW_MAX_RANK];
 	int			n = integers(im, "axes", 1, list, NW_MAX_RANK);
 	int			rank = NW_RANK(im->g, x);
-	unsigned	axes = 0;
+	unsigned	axes = n > 0 ? distinct_axes(im, list, n, rank) : (1u << rank) - 1;
 
-	for (int i = 0; i < n; i++)
-		axes |= 1u << axis_of(im, list[i], rank);
-	if (n <= 0)
-		axes = (1u << rank) - 1;
 	return nw_reduce(im->g, strcmp(im->node->op_type, "ReduceMean") == 0 ? "ReduceMean" : "ReduceSum",
 					 x, axes, attr_int(im, "keepdims", 1));
 }
@@ -441,7 +583,6 @@ import_reshape(NwImport *im)
 	NwT			x = operand(im, 0);
 	NwShape		from = nw_shape_of(im->g, x);
 	NwShape		to = {0};
-	int64_t		known = 1;
 	int			open = -1;
 
 	to.rank = integers(im, "shape", 1, to.dim, NW_MAX_RANK);
@@ -449,13 +590,18 @@ import_reshape(NwImport *im)
 	{
 		if (to.dim[i] == 0 && !attr_int(im, "allowzero", 0))
 			to.dim[i] = i < from.rank ? from.dim[i] : 1;
+		if (to.dim[i] == -1 && open >= 0)
+			unsupported(im, "leaves more than one dimension open");
 		if (to.dim[i] == -1)
+		{
 			open = i;
-		else
-			known *= to.dim[i];
+			to.dim[i] = 1;
+		}
 	}
+	check_shape(im, &to);
 	if (open >= 0)
-		to.dim[open] = known ? nw_shape_size(&from) / known : 0;
+		to.dim[open] = nw_shape_size(&from) / nw_shape_size(&to);
+	check_shape(im, &to);
 	return nw_reshape(im->g, x, to);
 }
 
@@ -467,8 +613,8 @@ import_flatten(NwImport *im)
 	int64_t		axis = attr_int(im, "axis", 1);
 	int64_t		rows = 1;
 
-	if (axis < 0)
-		axis += from.rank;
+	if (axis != from.rank)		/* past the last is an axis, too */
+		axis = axis_of(im, axis, from.rank);
 	for (int i = 0; i < axis; i++)
 		rows *= from.dim[i];
 	return nw_reshape(im->g, x, NW_SHAPE(rows, nw_shape_size(&from) / rows));
@@ -482,16 +628,11 @@ import_squeeze(NwImport *im)
 	NwShape		to = {0};
 	int64_t		list[NW_MAX_RANK];
 	int			n = integers(im, "axes", 1, list, NW_MAX_RANK);
+	unsigned	axes = n > 0 ? distinct_axes(im, list, n, from.rank) : 0;
 
 	for (int i = 0; i < from.rank; i++)
-	{
-		bool		drop = n <= 0 && from.dim[i] == 1;
-
-		for (int j = 0; j < n; j++)
-			drop |= axis_of(im, list[j], from.rank) == i;
-		if (!drop)
+		if (n > 0 ? !(axes & (1u << i)) : from.dim[i] != 1)
 			to.dim[to.rank++] = from.dim[i];
-	}
 	return nw_reshape(im->g, x, to);
 }
 
@@ -503,18 +644,14 @@ import_unsqueeze(NwImport *im)
 	NwShape		to = {0};
 	int64_t		list[NW_MAX_RANK];
 	int			n = integers(im, "axes", 1, list, NW_MAX_RANK);
+	unsigned	axes;
 
 	if (n < 1 || from.rank + n > NW_MAX_RANK)
 		unsupported(im, "has more dimensions than are supported");
 	to.rank = from.rank + n;
+	axes = distinct_axes(im, list, n, to.rank);
 	for (int i = 0, at = 0; i < to.rank; i++)
-	{
-		bool		fresh = false;
-
-		for (int j = 0; j < n; j++)
-			fresh |= axis_of(im, list[j], to.rank) == i;
-		to.dim[i] = fresh ? 1 : from.dim[at++];
-	}
+		to.dim[i] = axes & (1u << i) ? 1 : from.dim[at++];
 	return nw_reshape(im->g, x, to);
 }
 
@@ -525,9 +662,10 @@ import_transpose(NwImport *im)
 	int			rank = NW_RANK(im->g, x);
 	int64_t		perm[NW_MAX_RANK];
 
-	if (integers(im, "perm", SIZE_MAX, perm, NW_MAX_RANK) < 0)
+	if (!exactly(im, "perm", SIZE_MAX, perm, rank, 0, rank - 1))
 		for (int i = 0; i < rank; i++)
 			perm[i] = rank - 1 - i;
+	distinct_axes(im, perm, rank, rank);
 	return nw_transpose(im->g, x, perm);
 }
 
@@ -541,19 +679,19 @@ import_slice(NwImport *im)
 	int64_t		steps[NW_MAX_RANK];
 	int			n = integers(im, "starts", 1, starts, NW_MAX_RANK);
 
-	integers(im, "ends", 2, ends, NW_MAX_RANK);
-	if (integers(im, "axes", 3, axes, NW_MAX_RANK) < 0)
+	if (n < 0 || !exactly(im, "ends", 2, ends, n, INT64_MIN, INT64_MAX))
+		unsupported(im, "lacks an input");
+	if (!exactly(im, "axes", 3, axes, n, INT64_MIN, INT64_MAX))
 		for (int i = 0; i < n; i++)
 			axes[i] = i;
-	if (integers(im, "steps", 4, steps, NW_MAX_RANK) < 0)
+	if (!exactly(im, "steps", 4, steps, n, INT64_MIN, INT32_MAX))
 		for (int i = 0; i < n; i++)
 			steps[i] = 1;
+	distinct_axes(im, axes, n, NW_RANK(im->g, x));
 	for (int i = 0; i < n; i++)
 	{
-		int64_t		size;
+		int64_t		size = NW_DIM(im->g, x, axes[i]);
 
-		axes[i] = axis_of(im, axes[i], NW_RANK(im->g, x));
-		size = NW_DIM(im->g, x, axes[i]);
 		if (steps[i] < 1)
 			unsupported(im, "with a negative step is not supported");
 		starts[i] += starts[i] < 0 ? size : 0;
@@ -575,7 +713,8 @@ import_pad(NwImport *im)
 		unsupported(im, "is supported with mode \"constant\" only");
 	if (has_input(im, 3))
 		unsupported(im, "with axes is not supported");
-	integers(im, "pads", 1, pads, 2 * NW_MAX_RANK);
+	if (!exactly(im, "pads", 1, pads, 2 * NW_RANK(im->g, x), INT64_MIN, INT32_MAX))
+		unsupported(im, "lacks an input");
 	for (int i = 0; i < 2 * NW_RANK(im->g, x); i++)
 		if (pads[i] < 0)
 			unsupported(im, "with negative pads is not supported");
@@ -587,11 +726,19 @@ import_concat(NwImport *im)
 {
 	size_t		n = im->node->n_input;
 	NwT		   *x = nw_alloc(n * sizeof(NwT));
+	NwShape		first = nw_shape_of(im->g, operand(im, 0));
+	int64_t		axis = axis_of(im, attr_int(im, "axis", 0), first.rank);
 	NwT			y;
 
 	for (size_t i = 0; i < n; i++)
-		x[i] = operand(im, i);
-	y = nw_concat(im->g, (int) n, x, axis_of(im, attr_int(im, "axis", 0), NW_RANK(im->g, x[0])));
+	{
+		NwShape		other = nw_shape_of(im->g, x[i] = operand(im, i));
+
+		other.dim[axis] = first.dim[axis];
+		if (!nw_shape_equal(&other, &first))
+			unsupported(im, "has inputs that do not fit together");
+	}
+	y = nw_concat(im->g, (int) n, x, axis);
 	free(x);
 	return y;
 }
@@ -602,16 +749,19 @@ import_gather(NwImport *im)
 	NwT			x = operand(im, 0);
 	NwShape		to = nw_shape_of(im->g, x);
 	int64_t		axis = axis_of(im, attr_int(im, "axis", 0), to.rank);
-	const Onnx__TensorProto *t = nw_model_initializer(im->model, im->node->input[1]);
+	int64_t		size = to.dim[axis];
 	NwShape		shape;
-	int64_t    *index;
+	int64_t    *index = nw_tensor_ints(constant(im, 1), im->b->path, &shape);
 	NwT			y;
 
-	if (t == NULL)
-		unsupported(im, "needs a constant input where the model computes one");
-	index = nw_tensor_ints(t, im->b->path, &shape);
 	if (shape.rank > 1)
 		unsupported(im, "with indices of more than one dimension is not supported");
+	check_shape(im, &shape);
+	if (nw_shape_size(&shape) * size > MAX_PICKS)
+		unsupported(im, "has too many indices");
+	for (int64_t i = 0; i < nw_shape_size(&shape); i++)
+		if (index[i] < -size || index[i] >= size)
+			unsupported(im, "has an index out of range");
 	y = nw_gather(im->g, x, axis, (int) nw_shape_size(&shape), index);
 	free(index);
 	if (shape.rank == 1)
@@ -629,6 +779,7 @@ import_expand(NwImport *im)
 	NwShape		to = {0};
 
 	to.rank = integers(im, "shape", 1, to.dim, NW_MAX_RANK);
+	check_shape(im, &to);
 	return nw_expand(im->g, x, to);
 }
 
@@ -641,14 +792,22 @@ import_split(NwImport *im)
 	int64_t		n = (int64_t) im->node->n_output;
 	int64_t		whole = NW_DIM(im->g, x, axis);
 	int64_t		sizes[64];
+	int64_t		left = whole;
 	int64_t		at = 0;
+	int			given;
 	NwT			first = NW_NONE;
 
 	if (n > NW_LENGTH(sizes))
 		unsupported(im, "has too many outputs");
-	if (integers(im, "split", 1, sizes, NW_LENGTH(sizes)) < 0)
+	given = integers(im, "split", 1, sizes, NW_LENGTH(sizes));
+	if (given < 0)
 		for (int64_t i = 0, part = (whole + n - 1) / n; i < n; i++)
 			sizes[i] = i < n - 1 ? part : whole - part * (n - 1);
+	for (int64_t i = 0; i < n && (given < 0 || given == n); left -= sizes[i++])
+		if (sizes[i] < 1 || sizes[i] > left)
+			unsupported(im, "has parts of an impossible size");
+	if (left != 0)
+		unsupported(im, "has parts of an impossible size");
 	for (int64_t i = 0; i < n; at += sizes[i++])
 	{
 		NwT			t = nw_slice1(im->g, x, axis, at, at + sizes[i]);
@@ -693,7 +852,13 @@ nw_import_node(NwImport *im)
 		for (int i = 0; i < NW_LENGTH(imports); i++)
 			if (strcmp(imports[i].type, im->node->op_type) == 0)
 			{
-				nw_import_bind(im, im->node->output[0], imports[i].import(im));
+				NwT			y;
+
+				if (im->node->n_output == 0)
+					unsupported(im, "has no output");
+				y = imports[i].import(im);
+				check_shape(im, &im->g->tensor[y].shape);
+				nw_import_bind(im, im->node->output[0], y);
 				return;
 			}
 	unsupported(im, "is not supported for training");

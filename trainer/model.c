@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "model.h"
+#include "wire.h"
 
 #define ONNX_OPSET 17
 #define ONNX_IR_VERSION 8
@@ -303,14 +304,51 @@ nw_states_pack(const NwStates *s, const NwMetas *meta, NwBuf *out)
 	pack_model(&pool, &graph, meta, out);
 }
 
+/* Put an empty text where a file has none; freed with the message, by protobuf-c's free(). */
+static void
+complete(char **text)
+{
+	if (*text == NULL)
+		*text = nw_strdup("");
+}
+
+/* Complete the texts that are read: all are optional in the format. */
+static void
+complete_model(Onnx__ModelProto *m)
+{
+	Onnx__GraphProto *g = m->graph;
+
+	for (size_t i = 0; i < m->n_metadata_props; i++)
+	{
+		complete(&m->metadata_props[i]->key);
+		complete(&m->metadata_props[i]->value);
+	}
+	for (size_t i = 0; i < g->n_initializer; i++)
+		complete(&g->initializer[i]->name);
+	for (size_t i = 0; i < g->n_input; i++)
+		complete(&g->input[i]->name);
+	for (size_t i = 0; i < g->n_output; i++)
+		complete(&g->output[i]->name);
+	for (size_t i = 0; i < g->n_node; i++)
+	{
+		complete(&g->node[i]->op_type);
+		for (size_t j = 0; j < g->node[i]->n_attribute; j++)
+			complete(&g->node[i]->attribute[j]->name);
+	}
+}
+
 /* Read an ONNX file's bytes. */
 Onnx__ModelProto *
 nw_model_parse(const char *path, const NwBuf *bytes)
 {
-	Onnx__ModelProto *m = onnx__model_proto__unpack(NULL, bytes->len, (const uint8_t *) bytes->data);
+	const uint8_t *data = (const uint8_t *) bytes->data;
+	Onnx__ModelProto *m = NULL;
 
+	if (nw_wire_is_shallow(&onnx__model_proto__descriptor, data, bytes->len))
+		m = onnx__model_proto__unpack(NULL, bytes->len, data);
 	if (m == NULL || m->graph == NULL)
 		nw_fatal("\"%s\" is not an ONNX model", path);
+	complete_model(m);
 	return m;
 }
 
@@ -338,13 +376,9 @@ tensor_size(const Onnx__TensorProto *t, const char *path, NwShape *shape)
 {
 	if (t->n_dims > NW_MAX_RANK)
 		nw_fatal("\"%s\": tensor \"%s\" has more than %d dimensions", path, t->name, NW_MAX_RANK);
-	shape->rank = (int) t->n_dims;
-	for (size_t i = 0; i < t->n_dims; i++)
-	{
-		if (t->dims[i] < 0 || t->dims[i] > INT32_MAX)
-			nw_fatal("\"%s\": tensor \"%s\" has an impossible dimension", path, t->name);
-		shape->dim[i] = t->dims[i];
-	}
+	*shape = nw_shape((int) t->n_dims, t->dims);
+	if (!nw_shape_is_possible(shape))
+		nw_fatal("\"%s\": tensor \"%s\" has an impossible dimension", path, t->name);
 	return (size_t) nw_shape_size(shape);
 }
 
@@ -360,7 +394,8 @@ nw_tensor_floats(const Onnx__TensorProto *t, const char *path, NwShape *shape)
 	if (t->has_raw_data ? t->raw_data.len != n * 4 : t->n_float_data != n)
 		nw_fatal("\"%s\": tensor \"%s\" does not hold its %zu values", path, t->name, n);
 	v = nw_alloc(n * sizeof(float));
-	memcpy(v, t->has_raw_data ? (const void *) t->raw_data.data : t->float_data, n * sizeof(float));
+	if (n > 0)
+		memcpy(v, t->has_raw_data ? (const void *) t->raw_data.data : t->float_data, n * sizeof(float));
 	return v;
 }
 
@@ -376,7 +411,8 @@ nw_tensor_ints(const Onnx__TensorProto *t, const char *path, NwShape *shape)
 	if (t->has_raw_data ? t->raw_data.len != n * 8 : t->n_int64_data != n)
 		nw_fatal("\"%s\": tensor \"%s\" does not hold its %zu values", path, t->name, n);
 	v = nw_alloc(n * sizeof(int64_t));
-	memcpy(v, t->has_raw_data ? (const void *) t->raw_data.data : t->int64_data, n * sizeof(int64_t));
+	if (n > 0)
+		memcpy(v, t->has_raw_data ? (const void *) t->raw_data.data : t->int64_data, n * sizeof(int64_t));
 	return v;
 }
 

@@ -10,12 +10,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "stream.h"
 
 #define CHUNK (256 << 10)		/* large enough that zlib unpacks it in its place */
 #define BUFFER (64 << 10)
+#define MAX_RATIO 1032			/* what deflate makes of a byte at most */
 
 struct NwStream
 {
@@ -60,6 +62,17 @@ nw_stream_open(const char *path, void *head, size_t len, size_t *got)
 	pthread_cond_init(&s->change, NULL);
 	*got = read_some(s, head, len);
 	return s;
+}
+
+/* Bound what a file can hold. */
+size_t
+nw_stream_bound(const NwStream *s)
+{
+	struct stat st;
+
+	if (stat(s->path, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t) st.st_size > SIZE_MAX / MAX_RATIO - 1)
+		return SIZE_MAX;
+	return gzdirect(s->file) ? (size_t) st.st_size : ((size_t) st.st_size + 1) * MAX_RATIO;
 }
 
 /* Tell those who wait how far the file is read. */

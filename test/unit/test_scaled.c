@@ -165,6 +165,38 @@ check_shares(double low, double high, double heaviest)
 			  "far below");
 }
 
+/* Count equal terms, however small: the share of a class is that of its terms. */
+static void
+check_equal_terms(double score)
+{
+	NwScaled	values[3];
+	NwScaled	total;
+
+	for (int k = 0; k < 3; k++)
+	{
+		NwMass		mass;
+
+		nw_mass_clear(&mass);
+		for (int i = 0; i <= k; i++)
+			nw_mass_add(&mass, score);
+		values[k] = nw_mass_value(&mass);
+	}
+	total = nw_scaled_sum(values, 3);
+	for (int k = 0; k < 3; k++)
+		CHECK(fabs(nw_scaled_ratio(values[k], total) - (k + 1) / 6.0) < 1e-15,
+			  "%d of 6 terms exp(%g): %.17g", k + 1, score,
+			  nw_scaled_ratio(values[k], total));
+	CHECK(nw_scaled_compare(values[2], values[1]) > 0 &&
+		  nw_scaled_compare(values[0], values[1]) < 0 &&
+		  nw_scaled_compare(values[1], values[1]) == 0, "exp(%g)", score);
+	CHECK(nw_scaled_compare(values[0], nw_scaled_exp(score * 1.5)) ==
+		  (score > 0 ? -1 : 1), "exp(%g) and its neighbour", score);
+	CHECK(fabs(nw_scaled_log_ratio(values[2], total) - log(0.5)) < 1e-15 &&
+		  fabs(nw_scaled_log_ratio(values[0], total) + log(6)) < 1e-15,
+		  "exp(%g): %.17g, %.17g", score, nw_scaled_log_ratio(values[2], total),
+		  nw_scaled_log_ratio(values[0], total));
+}
+
 int
 main(void)
 {
@@ -179,5 +211,10 @@ main(void)
 	check_shares(600, 800, 800);
 	check_shares(-1e10 - 750, -1e10, -1e10);
 	check_shares(-1e200, -0.999e200, -0.999e200);
+	for (double score = 1; score <= 1e250; score *= 7)
+	{
+		check_equal_terms(score);
+		check_equal_terms(-score);
+	}
 	return check_finish();
 }

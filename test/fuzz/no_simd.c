@@ -1,0 +1,8 @@
+/*
+ * no_simd.c
+ *		No inner loops: nothing that the targets call needs them, and they take
+ *		long to compile.
+ */
+#include "simd.h"
+
+const NwSimd *nw_simd;
