@@ -327,16 +327,12 @@ nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
 	MemoryContextSwitchTo(caller);
 }
 
-/*
- * Mark the entries that read a changed relation.  They are freed later: this
- * may be called while one is in use.
- */
-static void
-relation_changed(Datum arg, Oid relid)
+/* Mark entries.  They are freed later: one may be in use. */
+void
+nw_cache_relation_changed(Oid relid)
 {
 	dlist_iter	iter;
 
-	(void) arg;
 	dlist_foreach(iter, &entries)
 	{
 		Entry	   *entry = dlist_container(Entry, node, iter.cur);
@@ -350,9 +346,10 @@ relation_changed(Datum arg, Oid relid)
 static void
 rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
+	(void) arg;
 	(void) cacheid;
 	(void) hashvalue;
-	relation_changed(arg, InvalidOid);
+	nw_cache_relation_changed(InvalidOid);
 }
 
 /* Forget everything at the end of a transaction. */
@@ -397,7 +394,6 @@ nw_cache_init(void)
 	ENUMOID};
 
 	nw_statements_init(clear_cache);
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 	for (int i = 0; i < (int) lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], rights_changed, (Datum) 0);
 	RegisterXactCallback(transaction_event, NULL);

@@ -69,6 +69,9 @@ extern bool nw_cache_reserve_more(const NwSupport *support, Size bytes);
 extern void nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
 						  NwSupport *support, bool too_big);
 
+/* Take note that a relation has been changed by DDL; InvalidOid for any. */
+extern void nw_cache_relation_changed(Oid relid);
+
 /* Install the hooks and callbacks that drop what is no longer valid. */
 extern void nw_cache_init(void);
 

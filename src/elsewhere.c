@@ -24,7 +24,6 @@
 #include "optimizer/planner.h"
 #include "parser/analyze.h"
 #include "parser/parsetree.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 #include "elsewhere.h"
@@ -218,17 +217,8 @@ nw_rows_are_elsewhere(const NwSource *source, const List *tables, bool ids)
 	return asked.elsewhere;
 }
 
-/* Count changes of relations. */
-static void
-relation_changed(Datum arg, Oid relid)
-{
-	(void) arg;
-	(void) relid;
-	relation_changes++;
-}
-
 void
-nw_elsewhere_init(void)
+nw_elsewhere_relation_changed(void)
 {
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	relation_changes++;
 }

@@ -17,7 +17,7 @@
 extern bool nw_rows_are_elsewhere(const NwSource *source, const List *tables,
 								  bool ids);
 
-/* Watch for what may change that. */
-extern void nw_elsewhere_init(void);
+/* Take note that a relation has been changed by DDL. */
+extern void nw_elsewhere_relation_changed(void);
 
 #endif							/* NW_ELSEWHERE_H */

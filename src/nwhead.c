@@ -8,6 +8,7 @@
 
 #include "fmgr.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 
 #include "cache.h"
 #include "elsewhere.h"
@@ -27,6 +28,15 @@ static const struct config_enum_entry engines[] = {
 	{"index", NW_ENGINE_INDEX, false},
 	{NULL, 0, false}
 };
+
+/* Tell everyone that a relation has changed: the server has few such slots. */
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	(void) arg;
+	nw_cache_relation_changed(relid);
+	nw_elsewhere_relation_changed();
+}
 
 /* Define settings and install hooks, once for each backend. */
 void
@@ -56,5 +66,5 @@ _PG_init(void)
 	nw_vector_init();
 	nw_own_init();
 	nw_cache_init();
-	nw_elsewhere_init();
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 }

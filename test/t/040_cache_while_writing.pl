@@ -257,6 +257,24 @@ cmp_ok(scans("INSERT INTO rows $hundred" =~ s/;/ RETURNING nw_predict(embedding,
 cmp_ok(scans("CREATE TABLE made AS SELECT nw_predict(embedding, 'rows') FROM rows;"), '<=', 3, 'CREATE TABLE AS of predictions');
 cmp_ok(scans("CREATE TABLE made AS SELECT nearest(embedding, 'rows') FROM rows;"), '<=', 3, 'and of a volatile function');
 
+# Triggers that fire at COMMIT, when no statement is under way
+is( $node->safe_psql('postgres', q{
+		CREATE TABLE late (LIKE own);
+		INSERT INTO late VALUES (0, '[0]', 'first');
+		SELECT nw_register('late', 'late');
+		CREATE FUNCTION take_out() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			INSERT INTO heard (id, label) VALUES (NEW.id, nearest('[9]', 'late') || nw_predict('[9]'::vector, 'late'));
+			DELETE FROM late WHERE id = NEW.id;
+			NEW.label := nw_predict('[9]'::vector, 'late');
+			INSERT INTO heard (id, label) VALUES (NEW.id, NEW.label);
+			RETURN NULL;
+		END $$;
+		CREATE CONSTRAINT TRIGGER t AFTER INSERT ON late DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION take_out();
+		INSERT INTO late SELECT i, ARRAY[i]::float4[]::vector, 'x' || i FROM generate_series(3, 1, -1) AS i;} . $heard),
+	"\n3<3x3 3<x2 2<2x2 2<x1 1<1x1 1<first",
+	'at COMMIT');
+
 # Logical replication: rows are written without any statement
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 $subscriber->init;
