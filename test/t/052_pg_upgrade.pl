@@ -88,12 +88,15 @@ foreach my $target (@targets)
 		my $done = run_log(
 			[   "$target/pg_upgrade", '-d', $old->data_dir, '-D', $new->data_dir, '-b', $bindir, '-B', $target,
 				'-s', $new->host, '-p', $old->port, '-P', $new->port, ($mode =~ /^--/ ? $mode : ()) ]);
-		ok($done, "$name: pg_upgrade");
-		if (!$done)
+		my $logs = join '', map { slurp_file($_) } grep { -f $_ } glob($new->data_dir . '/pg_upgrade_output.d/*/log/*.log');
+		# a later version may be older than the last corrections of this one
+		if (!$done && $target ne $bindir && $logs =~ /(unrecognized parameter .*)/)
 		{
-			diag(map { slurp_file($_) } grep { -s $_ && -f $_ } glob($new->data_dir . '/pg_upgrade_output.d/*/log/*.log'));
+			my $reason = "$version does not know what $same dumps: $1";
+			SKIP: { skip $reason, 1 }
 			next;
 		}
+		ok($done, "$name: pg_upgrade") or diag($logs), next;
 		$new->start;
 		is($new->safe_psql('postgres', $_), $before{$_}, "$name: $_") foreach @questions;
 
