@@ -57,6 +57,12 @@ SELECT classes, lists, rows FROM nw_index_health('ic_rows_nw');
 SELECT nw_check_index('ic_rows_nw');
 VACUUM ic_rows;
 SELECT * FROM ic_agree('ic', 20);
+-- REINDEX helps classes that are large enough for lists
+SELECT rows, unlisted_rows, reindex FROM nw_index_health('ic_rows_nw');
+INSERT INTO ic_rows SELECT i, ARRAY[i % 61, 100]::vector, 'large' FROM generate_series(1, 1700) AS i;
+SELECT rows, unlisted_rows, reindex FROM nw_index_health('ic_rows_nw');
+DELETE FROM ic_rows WHERE label = 'large';
+VACUUM ic_rows;
 REINDEX INDEX ic_rows_nw;
 SELECT classes, lists, rows FROM nw_index_health('ic_rows_nw');
 SELECT nw_check_index('ic_rows_nw');

@@ -102,6 +102,9 @@
 /* The list of rows that have none of their own. */
 #define NW_COMMON_LIST		0
 
+/* Classes of fewer rows share it. */
+#define NW_SMALL_CLASS		64
+
 /* reloption lists: 0 leaves the number to the size of each class */
 #define NW_LISTS_AUTO		0
 #define NW_LISTS_MAX		32768

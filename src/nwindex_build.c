@@ -26,9 +26,6 @@
 #include "nwindex_build_impl.h"
 #include "simd.h"
 
-/* Classes of fewer rows share the common list. */
-#define SMALL_CLASS			64
-
 /* Rows of a sample that are enough for a list. */
 #define SAMPLE_PER_LIST		64
 
@@ -196,7 +193,7 @@ class_lists(const Build *build, const BuildClass *class)
 	double		wanted = option != NW_LISTS_AUTO ? option :
 		rint(sqrt((double) class->rows) / 4);
 
-	if (class->rows < SMALL_CLASS || class->sampled == 0)
+	if (class->rows < NW_SMALL_CLASS || class->sampled == 0)
 		return 0;
 	wanted = Min(wanted, build->most_lists);
 	return (uint32) Max(1, Min(wanted, class->sampled / 4));

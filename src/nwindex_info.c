@@ -175,10 +175,14 @@ typedef struct Contents
 	int64		late;			/* rows that the list's spread does not cover */
 } Contents;
 
-/* Count what is on the code pages of a list. */
+/*
+ * Count what is on the code pages of a list, and the rows of each class, where
+ * room for so many is given.
+ */
 static Contents
 count_list(Relation index, const NwMeta *meta, const NwLayout *layout,
-		   uint32 list, const NwListData *data)
+		   uint32 list, const NwListData *data, uint32 *class_rows,
+		   uint32 nclasses)
 {
 	Contents	contents = {0, 0, 0, 0};
 	BlockNumber block = data->first_page;
@@ -192,8 +196,13 @@ count_list(Relation index, const NwMeta *meta, const NwLayout *layout,
 
 		nw_page_slots(BufferGetPage(buffer), layout, &slots);
 		for (int i = 0; i < codes->used; i++)
-			contents.late += ItemPointerIsValid(&slots.tid[i]) &&
-				!nw_slot_is_covered(slots.error[i]);
+		{
+			if (!ItemPointerIsValid(&slots.tid[i]))
+				continue;
+			contents.late += !nw_slot_is_covered(slots.error[i]);
+			if (class_rows && slots.class[i] < nclasses)
+				class_rows[slots.class[i]]++;
+		}
 		contents.pages++;
 		contents.slots += codes->used;
 		contents.rows += codes->used - codes->nfree;
@@ -236,7 +245,8 @@ nw_index_lists(PG_FUNCTION_ARGS)
 		bool		nulls[6] = {false};
 
 		nw_list_read(index, &meta, list, &data);
-		contents = count_list(index, &meta, &layout, list, &data);
+		contents = count_list(index, &meta, &layout, list, &data,
+							  NULL, 0);
 		if (list != NW_COMMON_LIST && data.class >= (uint32) nclasses)
 			ereport(ERROR,
 					(errcode(ERRCODE_INDEX_CORRUPTED),
@@ -258,14 +268,20 @@ nw_index_lists(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Say what REINDEX would mend; NULL where nothing. */
+/*
+ * Say what REINDEX would mend; NULL where nothing.  Of rows in the common list,
+ * some are of classes large enough for lists of their own; the others would stay
+ * there.
+ */
 static const char *
-advise(const NwMeta *meta, const Contents *all, int64 unlisted)
+advise(const NwMeta *meta, const Contents *all, int64 unlisted, int64 large)
 {
-	if (all->rows > SMALL_INDEX && unlisted > all->rows * UNLISTED_SHARE &&
+	int64		listed = all->rows - unlisted + large;
+
+	if (all->rows > SMALL_INDEX && large > all->rows * UNLISTED_SHARE &&
 		all->rows > (int64) meta->built_rows * (1 + UNLISTED_SHARE))
 		return "many rows belong to classes that came after the index was built";
-	if (all->rows > SMALL_INDEX && all->rows > meta->built_rows * GROWTH)
+	if (listed > SMALL_INDEX && listed > meta->built_rows * GROWTH)
 		return "the table has outgrown the lists made for it";
 	if (all->slots > SMALL_INDEX &&
 		all->slots - all->rows > all->slots * FREE_SHARE)
@@ -291,7 +307,10 @@ nw_index_health(PG_FUNCTION_ARGS)
 	NwLayout	layout;
 	Contents	all = {0, 0, 0, 0};
 	int64		unlisted = 0;
+	int64		large = 0;
 	NwLabelCursor labels;
+	uint32		nclasses;
+	uint32	   *class_rows;
 	const char *advice;
 	TupleDesc	desc;
 	Datum		values[9];
@@ -303,13 +322,18 @@ nw_index_health(PG_FUNCTION_ARGS)
 	index = owned.index;
 	nw_meta_read(index, &meta, &layout);
 	nw_labels_begin(&labels, index, &meta);
+	nclasses = nw_labels_count(&labels);
+	class_rows = palloc_extended(Max(nclasses, 1) * sizeof(uint32),
+								 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 list = 0; list < meta.nlists; list++)
 	{
 		NwListData	data;
 		Contents	contents;
 
 		nw_list_read(index, &meta, list, &data);
-		contents = count_list(index, &meta, &layout, list, &data);
+		contents = count_list(index, &meta, &layout, list, &data,
+							  list == NW_COMMON_LIST ? class_rows : NULL,
+							  nclasses);
 		all.pages += contents.pages;
 		all.slots += contents.slots;
 		all.rows += contents.rows;
@@ -318,8 +342,10 @@ nw_index_health(PG_FUNCTION_ARGS)
 		else
 			all.late += contents.late;
 	}
-	advice = advise(&meta, &all, unlisted);
-	values[0] = Int64GetDatum(nw_labels_count(&labels));
+	for (uint32 i = 0; i < nclasses; i++)
+		large += class_rows[i] >= NW_SMALL_CLASS ? class_rows[i] : 0;
+	advice = advise(&meta, &all, unlisted, large);
+	values[0] = Int64GetDatum(nclasses);
 	values[1] = Int64GetDatum(meta.nlists - 1);
 	values[2] = Int64GetDatum(all.rows);
 	values[3] = Int64GetDatum((int64) meta.built_rows);
