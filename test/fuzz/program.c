@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sanitizer/allocator_interface.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static uint32_t used[SLOTS];	/* slots in the order of their use */
 static uint32_t n_used;
 static bool watching;
 
-static jmp_buf back;
+static sigjmp_buf back;
 static int	first_free;			/* descriptor; those from here on are the program's */
 
 static const char gone;			/* its address marks a slot whose memory was freed */
@@ -113,7 +114,7 @@ bool
 fuzz_call(void (*work) (void *arg), void *arg)
 {
 	prepare();
-	if (setjmp(back) == 0)
+	if (sigsetjmp(back, 1) == 0)
 	{
 		watching = true;
 		work(arg);
@@ -159,7 +160,7 @@ end(const char *fmt, va_list ap)
 	if (getenv("FUZZ_SHOW") != NULL)
 		fprintf(stderr, "%s\n", text);
 	fuzz_use(text, strlen(text));
-	longjmp(back, 1);
+	siglongjmp(back, 1);
 }
 
 void
@@ -197,9 +198,15 @@ nw_info(const char *fmt,...)
 int
 fuzz_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start) (void *), void *arg)
 {
+	sigset_t	none;
+	sigset_t	old;
+
 	(void) attr;
 	memset(thread, 0, sizeof(*thread));
+	sigemptyset(&none);			/* the program blocks all signals, which would hide a crash */
+	pthread_sigmask(SIG_SETMASK, &none, &old);
 	start(arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return 0;
 }
 
