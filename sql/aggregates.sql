@@ -43,6 +43,9 @@ SELECT nw_vote(label, d, 1e-3) FROM (VALUES ('a', 0), ('b', 1e6)) AS v (label, d
 SELECT (v -> 'b')::float8 BETWEEN 1e-87 AND 1e-86 AS small FROM (SELECT nw_vote(label, d) AS v FROM (VALUES ('a', 0), ('b', 200)) AS v (label, d)) AS v;
 SELECT nw_argmax(label, d, 0.1) FROM (VALUES ('a', -3), ('b', -4)) AS v (label, d);
 
+-- votes so far away that an exponent has no room for their number
+SELECT d, (v -> 'a')::numeric(6,4) AS a, (v -> 'b')::numeric(6,4) AS b, most FROM (SELECT d, nw_vote(label, d) AS v, nw_argmax(label, d) AS most FROM (VALUES ('a'), ('b'), ('b')) AS r (label), unnest(ARRAY[1e3, 1e16, 1e17, 1e30, 1e140]::float8[]) AS d GROUP BY d) AS v ORDER BY d;
+
 -- bad input
 SELECT nw_vote('a', 'NaN'::float8);
 SELECT nw_vote('a', 'Infinity'::float8);
