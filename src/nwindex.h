@@ -196,8 +196,8 @@ extern void nw_page_slots(Page page, const NwLayout *layout, NwSlots *slots);
 extern void nw_page_init(Page page, NwPageKind kind);
 
 /* Complain about a page, and end. */
-extern void nw_report_damage(Relation index, BlockNumber block,
-							 const char *detail) pg_attribute_noreturn();
+extern _Noreturn void nw_report_damage(Relation index, BlockNumber block,
+									   const char *detail);
 
 /* Look at the size of the file for a block that is not known to be there. */
 extern void nw_block_look(Relation index, BlockNumber block);

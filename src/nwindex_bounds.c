@@ -407,9 +407,9 @@ nw_bounds_take_common(Search *search)
  * class, where that is given.
  */
 static void
-add_exact(Search *search, int number, NwPageAt first, NwMass *mass)
+add_exact(Search *search, int which, NwPageAt first, NwMass *mass)
 {
-	NwIndexPart *part = &search->reader->part[number];
+	NwIndexPart *part = &search->reader->part[which];
 	NwPageRows *rows;
 
 	nw_index_first_page(&search->pages, search->reader, part, first,

@@ -192,8 +192,7 @@ extern bool nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part,
 								 ItemPointer tid);
 
 /* Complain about a row of a class that is not there, or not its list's. */
-extern void nw_index_report_class(NwIndexPart *part, ItemPointer tid)
-			pg_attribute_noreturn();
+extern _Noreturn void nw_index_report_class(NwIndexPart *part, ItemPointer tid);
 
 /*
  * Collect the visible rows of a code page, of the classes wanted (by the

@@ -32,6 +32,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/sequence.h"
+#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "rewrite/rowsecurity.h"
 #include "tcop/utility.h"
@@ -268,8 +269,11 @@ columns_match(TupleDesc desc, const OwnTable *own)
 
 /* True where every trigger is a foreign key's or the extension's own. */
 static bool
-triggers_match(const TriggerDesc *triggers)
+triggers_match(Relation rel)
 {
+	/* looking into catalogs may rebuild the relation, and free its triggers */
+	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
+
 	for (int i = 0; triggers && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
@@ -361,7 +365,7 @@ verify_table(Relation rel, Oid schema, const OwnTable *own, Verdict *verdict)
 		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
 		rel->rd_rel->relispartition || has_subclass(RelationGetRelid(rel)) ||
 		rel->rd_rules != NULL || !columns_match(desc, own) ||
-		!triggers_match(rel->trigdesc) || !policies_match(rel, own->secured) ||
+		!triggers_match(rel) || !policies_match(rel, own->secured) ||
 		!indexes_match(rel))
 		report_altered(own->name);
 	for (int i = 0; i < MAX_INDEXES && own->index[i].name; i++)
