@@ -319,8 +319,8 @@ add_label(NwLabelCursor *cursor, NwBytes image)
 							  BUFFER_LOCK_EXCLUSIVE);
 
 	state = GenericXLogStart(index);
-	nw_tree_page_add(PageGetContents(GenericXLogRegisterBuffer(state, by_hash,
-															   0)), key);
+	page = GenericXLogRegisterBuffer(state, by_hash, 0);
+	nw_tree_page_add(PageGetContents(page), NW_PAGE_ROOM, key);
 	page = GenericXLogRegisterBuffer(state, labels,
 									 fits ? 0 : GENERIC_XLOG_FULL_IMAGE);
 	if (!fits)
@@ -329,6 +329,7 @@ add_label(NwLabelCursor *cursor, NwBytes image)
 		nw_label_page_init(PageGetContents(page), NW_PAGE_ROOM, class);
 		nw_tree_page_add(PageGetContents(GenericXLogRegisterBuffer(state,
 																   by_class, 0)),
+						 NW_PAGE_ROOM,
 						 nw_label_page_key(class, BufferGetBlockNumber(labels)));
 	}
 	if (!nw_label_put(page, 0, 0, image))

@@ -44,6 +44,7 @@ read_node(Relation index, BlockNumber block, int level, int lock)
 	const NwTreePage *tree = PageGetTree(BufferGetPage(buffer));
 
 	if (!nw_tree_page_is_sane(tree, NW_PAGE_ROOM) ||
+		!nw_tree_page_is_sealed(tree, NW_PAGE_ROOM) ||
 		(level >= 0 && tree->level != level))
 		report_damage(index, block);
 	return buffer;
@@ -255,6 +256,7 @@ fill_node(Buffer buffer, int level, const uint64 *key, const BlockNumber *block,
 	if (level > 0)
 		memcpy(nw_tree_page_children(tree, NW_PAGE_ROOM), block,
 			   n * sizeof(BlockNumber));
+	nw_tree_page_seal(tree, NW_PAGE_ROOM);
 	MarkBufferDirty(buffer);
 	UnlockReleaseBuffer(buffer);
 }

@@ -36,6 +36,40 @@ nw_tree_page_is_sane(const void *page, size_t size)
 		(tree->level == 0 || tree->n > 0);
 }
 
+/* Spread a number over 64 bits, differently for each place. */
+#define KEY(place)	(0x9e3779b97f4a7c15u * (2 * (uint64_t) (place) + 1))
+
+/* The checksum of a page; 0 for one without keys, as it comes from the disk. */
+static uint32_t
+checksum_of(const void *page, size_t size)
+{
+	const NwTreePage *tree = page;
+	uint64_t	sum = tree->level * KEY(5000) + tree->n * KEY(5001);
+
+	for (int i = 0; i < tree->n; i++)
+		sum += tree->key[i] * KEY(i);
+	if (tree->level > 0)
+	{
+		const uint32_t *children = nw_tree_page_children((void *) page, size);
+
+		for (int i = 0; i < tree->n; i++)
+			sum += children[i] * KEY(10000 + i);
+	}
+	return (uint32_t) (sum >> 32);
+}
+
+bool
+nw_tree_page_is_sealed(const void *page, size_t size)
+{
+	return ((const NwTreePage *) page)->checksum == checksum_of(page, size);
+}
+
+void
+nw_tree_page_seal(void *page, size_t size)
+{
+	((NwTreePage *) page)->checksum = checksum_of(page, size);
+}
+
 int
 nw_tree_page_choose(const void *page, uint64_t key)
 {
@@ -92,11 +126,12 @@ nw_tree_page_floor(const void *page, uint64_t key, uint64_t *found)
 }
 
 void
-nw_tree_page_add(void *page, uint64_t key)
+nw_tree_page_add(void *page, size_t size, uint64_t key)
 {
 	NwTreePage *tree = page;
 
 	tree->key[tree->n++] = key;
+	nw_tree_page_seal(page, size);
 }
 
 void
@@ -114,6 +149,7 @@ nw_tree_page_add_child(void *page, size_t size, int behind, uint64_t key,
 	tree->key[at] = key;
 	children[at] = child;
 	tree->n++;
+	nw_tree_page_seal(page, size);
 }
 
 /* Order numbers. */
@@ -143,6 +179,8 @@ nw_tree_page_split(void *page, void *right, size_t size)
 			   nw_tree_page_children(page, size) + kept,
 			   other->n * sizeof(uint32_t));
 	tree->n = kept;
+	nw_tree_page_seal(page, size);
+	nw_tree_page_seal(right, size);
 	return other->key[0];
 }
 
@@ -153,6 +191,8 @@ nw_tree_page_damage(const void *page, size_t size)
 
 	if (!nw_tree_page_is_sane(page, size))
 		return "has no proper level or number of keys";
+	if (!nw_tree_page_is_sealed(page, size))
+		return "has a wrong checksum";
 	for (int i = 1; i < tree->n && tree->level > 0; i++)
 	{
 		if (tree->key[i] <= tree->key[i - 1])

@@ -7,6 +7,9 @@
  * sorted; key i is the least number below child i, except for the first, which
  * also takes what is less.  Numbers are never removed.
  *
+ * Every page has a checksum, which whatever changes the page keeps up: a class
+ * that is not found would be added a second time.
+ *
  * Pure C: no PostgreSQL, no allocation, no errors.  A page here is what lies
  * between the header and the tail of PostgreSQL's page, aligned to 8 bytes.
  */
@@ -24,7 +27,7 @@ typedef struct NwTreePage
 {
 	uint16_t	level;			/* 0 for a leaf */
 	uint16_t	n;
-	uint32_t	unused;
+	uint32_t	checksum;		/* of level, keys and children */
 	uint64_t	key[];			/* [capacity], then children where there are */
 } NwTreePage;
 
@@ -46,8 +49,12 @@ extern bool nw_tree_page_ceiling(const void *page, uint64_t key,
 extern bool nw_tree_page_floor(const void *page, uint64_t key,
 							   uint64_t *found);
 
+/* Say whether a sane page has the checksum that it should have; or give it. */
+extern bool nw_tree_page_is_sealed(const void *page, size_t size);
+extern void nw_tree_page_seal(void *page, size_t size);
+
 /* Add a number to a leaf that is not full. */
-extern void nw_tree_page_add(void *page, uint64_t key);
+extern void nw_tree_page_add(void *page, size_t size, uint64_t key);
 
 /* Add a child behind one of a page that is not full, or the first one. */
 extern void nw_tree_page_add_child(void *page, size_t size, int behind,

@@ -14,7 +14,7 @@ use Test::More;
 use NwIndex;
 
 use constant { BLOCK => 8192, HEADER => 24, TAIL => 8184, DIM => 24, NONE => 0xffffffff };
-my ($META, $LABELS, $LISTS, $CENTERS, $CODES, $VECTORS) = (1 .. 6);
+my ($META, $LABELS, $LISTS, $CENTERS, $CODES, $VECTORS, $TREE) = (1 .. 7);
 
 my $flips = $ENV{NW_DAMAGE_FLIPS} // 300;
 srand($ENV{NW_DAMAGE_SEED} // 37);
@@ -101,6 +101,18 @@ sub sum_words
 	return $sum >> 32;
 }
 
+# The checksum of a leaf of a tree, as tree_page.c has it
+sub sum_leaf
+{
+	my ($page) = @_;
+	my ($level, $n) = unpack('vv', substr($$page, HEADER, 4));
+	my $odd = sub { product(0x9e3779b97f4a7c15, 2 * $_[0] + 1) };
+	my $sum = total(product($level, $odd->(5000)), product($n, $odd->(5001)));
+	my @key = unpack('Q<*', substr($$page, HEADER + 8, TAIL - HEADER - 8));
+	$sum = total($sum, product($key[$_] // 0, $odd->($_))) foreach 0 .. $n - 1;
+	return $sum >> 32;
+}
+
 # CRC-32C, of the meta page
 sub crc
 {
@@ -120,7 +132,7 @@ sub seal
 	my ($page, $kind) = @_;
 	if ($kind == $META)
 	{
-		substr($$page, HEADER + 40, 4) = pack('V', crc(substr($$page, HEADER, 40)));
+		substr($$page, HEADER + 48, 4) = pack('V', crc(substr($$page, HEADER, 48)));
 	}
 	elsif ($kind == $CODES)
 	{
@@ -134,6 +146,10 @@ sub seal
 			my $at = HEADER + 44 * $list;
 			substr($$page, $at + 40, 4) = pack('V', sum_words(0, unpack('V10', substr($$page, $at, 40))));
 		}
+	}
+	elsif ($kind == $TREE)
+	{
+		substr($$page, HEADER + 4, 4) = pack('V', sum_leaf($page));
 	}
 	return;
 }
@@ -186,7 +202,7 @@ sub plan_damage
 		damage_number("meta: $field", block($META), $at, 'V', 0, 1, 2, 4, 16000, 0x7fffffff, NONE);
 		$at += 4;
 	}
-	foreach my $kind ($LABELS, $LISTS, $CENTERS)
+	foreach my $kind ($TREE, $TREE, $LISTS, $CENTERS)
 	{
 		damage_pointer("meta: first page of kind $kind", block($META), $at, $kind);
 		$at += 4;
@@ -218,7 +234,21 @@ sub plan_damage
 		damage_pointer("codes $page: vectors $_", $block, HEADER + 12 + 4 * $_, $VECTORS) foreach 0, 1, 5;
 		damage_pointer("codes $page: next", $block, TAIL, $CODES);
 	}
-	foreach my $kind ($LISTS .. $VECTORS)
+	# both trees of classes have one page, their root, here
+	foreach my $tree (0, 1)
+	{
+		my $block = block($TREE, $tree);
+		damage_number("tree $tree: level", $block, HEADER, 'v', 1, 7, 8, 0xffff);
+		damage_number("tree $tree: keys", $block, HEADER + 2, 'v', 0, 1, 1000, 1022, 0xffff);
+		damage_number("tree $tree: class, or page", $block, HEADER + 8, 'V', 0, 1, 100, NONE);
+		damage_number("tree $tree: hash, or class", $block, HEADER + 12, 'V', 5, NONE);
+	}
+	my $labels = block($LABELS);
+	damage_number('labels: first class', $labels, HEADER, 'V', 1, 2, NONE);
+	damage_number('labels: how many', $labels, HEADER + 4, 'v', 0, 1, 4000, 0xffff);
+	damage_number('labels: the lowest', $labels, HEADER + 6, 'v', 0, 4, 8160, 0xffff);
+	damage_number('labels: where one is', $labels, HEADER + 8, 'v', 0, 1, 8, 8156, 0xffff);
+	foreach my $kind ($LABELS .. $TREE)
 	{
 		my $block = block($kind);
 		damage_number("kind $kind: kind", $block, TAIL + 4, 'v', 0, 1 .. 7, 0xffff);
@@ -264,7 +294,7 @@ foreach my $number (0 .. length($data) / BLOCK - 1)
 	push @{ $blocks[ unpack('v', substr($data, $number * BLOCK + TAIL + 4, 2)) ] }, $number;
 }
 cmp_ok(scalar @{ $blocks[$CODES] }, '>=', 4, 'a list has several pages');
-foreach my $kind ($META, $LISTS, $CODES)
+foreach my $kind ($META, $LISTS, $CODES, $TREE)
 {
 	my $page = substr($data, block($kind) * BLOCK, BLOCK);
 	seal(\$page, $kind);
@@ -272,13 +302,12 @@ foreach my $kind ($META, $LISTS, $CODES)
 }
 plan_damage();
 my $planned = @damage;
-my %labels = map { $_ => 1 } @{ $blocks[$LABELS] };
 while (@damage < $planned + $flips)
 {
 	my $place = int rand length $data;
 	my $block = int($place / BLOCK);
 	my $bits = rand() < 0.5 ? 1 << int rand 8 : 1 + int rand 255;
-	damage("bits $bits of byte $place", $block, $place % BLOCK, chr(ord(substr($data, $place, 1)) ^ $bits)) unless $labels{$block};
+	damage("bits $bits of byte $place", $block, $place % BLOCK, chr(ord(substr($data, $place, 1)) ^ $bits));
 }
 note("$planned kinds of damage, and $flips at random");
 

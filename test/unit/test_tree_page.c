@@ -63,7 +63,7 @@ add(uint64_t key)
 		}
 		page = child;
 	}
-	nw_tree_page_add(page, key);
+	nw_tree_page_add(page, size, key);
 }
 
 /* Go down to a leaf. */
@@ -141,7 +141,18 @@ check_tree(size_t page_size, int n, int order)
 	}
 	qsort(sorted, n, sizeof(uint64_t), compare);
 	for (int i = 0; i < npages; i++)
-		CHECK(nw_tree_page_damage(pages[i], size) == NULL, "page %d", i);
+	{
+		unsigned char *bytes = pages[i];
+		int			n = ((NwTreePage *) pages[i])->n;
+		int			at = check_below((int) (offsetof(NwTreePage, key) +
+											n * sizeof(uint64_t)));
+
+		CHECK(nw_tree_page_damage(bytes, size) == NULL, "page %d", i);
+		bytes[at] ^= 1 << at % 8;
+		CHECK(nw_tree_page_damage(bytes, size) != NULL, "page %d, byte %d", i,
+			  at);
+		bytes[at] ^= 1 << at % 8;
+	}
 	for (int i = 0; i < 300; i++)
 	{
 		uint64_t	key = sorted[check_below(n)];
@@ -186,6 +197,7 @@ check_noise(void)
 			int			which = nw_tree_page_choose(page, check_random());
 
 			CHECK(which >= 0 && which < tree->n, "%d of %d", which, tree->n);
+			nw_tree_page_seal(page, LARGE);
 			CHECK(nw_tree_page_damage(page, LARGE) != NULL || tree->n < 8,
 				  "keys are out of order");
 		}
