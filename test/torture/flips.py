@@ -11,7 +11,7 @@ from server import HELPERS, Hang, Lost, Server, generator, near_vector, test_mod
 DIM = 16
 BLOCK = 8192
 ROWS = 700
-KINDS = {1: "meta", 2: "labels", 3: "lists", 4: "centres", 5: "codes", 6: "vectors"}
+KINDS = {1: "meta", 2: "labels", 3: "lists", 4: "centres", 5: "codes", 6: "vectors", 7: "trees"}
 LABELS = {
     "text": "'label' || {0} % 7",
     "int": "{0} % 7",

@@ -299,11 +299,12 @@ def test_module(session):
 
 
 def functions(session):
-    """Return the extension's functions: name, kind, types of arguments, names, whether a set."""
+    """Return the extension's functions but for triggers': name, kind, types of arguments, names, whether a set."""
     return session.run("""
         SELECT p.proname, p.prokind, p.proargtypes::oid[]::regtype[]::text[], p.proargnames, p.proretset
           FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
-          JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'nwhead' ORDER BY p.oid::regprocedure::text""")
+          JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'nwhead'
+         WHERE p.prorettype <> 'trigger'::regtype ORDER BY p.oid::regprocedure::text""")
 
 
 def both_engines(session, calls, local=True):
