@@ -607,6 +607,7 @@ flush_queries(NwBatch *batch)
 		nw_top_sort(&answer->tally.top);
 		nw_top_sort(&answer->tally.others);
 		batch->callback(answer, batch->arg);
+		CHECK_FOR_INTERRUPTS();
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(state->block_mcxt);

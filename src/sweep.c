@@ -103,6 +103,8 @@ nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
 
 	for (int p = 0; p < sweep->n; p++)
 	{
+		if (sweep->interrupt)
+			sweep->interrupt();
 		for (int c = 0; c < nclasses; c++)
 		{
 			int64_t		from = class_start[c];

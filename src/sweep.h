@@ -34,6 +34,8 @@ typedef struct NwSweep
 	NwSweepPoint *point;		/* [n] */
 	int64_t		queries;
 	int64_t		unseen;			/* queries whose class has no support */
+	void		(*interrupt) (void);	/* called for each temperature of a
+										 * query; may be NULL */
 } NwSweep;
 
 /*

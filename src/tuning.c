@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "calibrate.h"
@@ -24,12 +25,20 @@
 #define WORTH_EXTENDING	1e-6	/* relative gain of the last extension */
 #define REFINE_STEPS	16
 
+/* Let a sweep be cancelled. */
+static void
+check_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
 NwSweep *
 nw_sweep_create(const double *tau, int n)
 {
 	NwSweep    *sweep = palloc0(sizeof(NwSweep));
 
 	sweep->n = n;
+	sweep->interrupt = check_interrupts;
 	sweep->point = palloc(n * sizeof(NwSweepPoint));
 	for (int i = 0; i < n; i++)
 	{

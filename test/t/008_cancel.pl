@@ -22,6 +22,8 @@ $node->safe_psql(
 	SELECT nw_register('s', 'rows', tau => 1);
 	CREATE VIEW endless AS SELECT a.id, a.embedding, a.label FROM rows AS a, rows AS b, rows AS c;
 	SELECT nw_register('endless', 'endless', tau => 1);
+	CREATE UNLOGGED TABLE many AS SELECT i AS id, ARRAY[i]::vector AS embedding, i % 1000 AS label FROM generate_series(1, 2000) AS i;
+	SELECT nw_register('many', 'many', tau => 1);
 });
 
 # statements that take minutes at least
@@ -33,6 +35,8 @@ my %statements = (
 	'many streamed predictions' =>
 	  "SET nwhead.statement_cache = 0; SELECT count(nw_predict(a.embedding, 's')) FROM rows AS a, rows AS b",
 	'a loop' => q{DO $$ DECLARE q vector := '[1,2,3,4]'; BEGIN LOOP PERFORM nw_predict(q, 's'); END LOOP; END $$},
+	'many temperatures' => "SELECT count(*) FROM nw_temperature_sweep('many', 'many', steps => 10000)",
+	'a long calibration' => "SELECT nw_calibrate('many', low => 0.5, high => 3, steps => 10000)",
 	'a long vote' =>
 	  "SELECT nw_vote(label, embedding <-> '[1,2,3,4]') FROM endless");
 
