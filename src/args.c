@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 
@@ -79,7 +80,10 @@ nw_call_classes(NwCall *call, FunctionCallInfo fcinfo, int arg)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("classes must name at least one class"),
 				 errhint("Pass NULL for all classes.")));
-	filter->classes = palloc(filter->nclasses * sizeof(NwBytes));
+	filter->classes = palloc_extended(filter->nclasses * sizeof(NwBytes),
+									  MCXT_ALLOC_HUGE);
+	filter->admitted = nw_byteset_create(CurrentMemoryContext,
+										 filter->nclasses);
 	for (int i = 0; i < filter->nclasses; i++)
 	{
 		if (nulls[i])
@@ -87,6 +91,8 @@ nw_call_classes(NwCall *call, FunctionCallInfo fcinfo, int arg)
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("classes must not contain nulls")));
 		filter->classes[i] = text_bytes(elems[i]);
+		nw_byteset_add(filter->admitted, filter->classes[i]);
+		CHECK_FOR_INTERRUPTS();
 	}
 }
 
@@ -107,6 +113,7 @@ nw_call_exclude(NwCall *call, FunctionCallInfo fcinfo, int arg)
 	{
 		if (!nulls[i])
 			nw_byteset_add(call->filter.exclude, text_bytes(elems[i]));
+		CHECK_FOR_INTERRUPTS();
 	}
 }
 

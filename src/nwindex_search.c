@@ -493,7 +493,8 @@ admit_classes(Search *search, const NwFilter *filter)
 		return true;
 	search->admitted = palloc_extended(search->nall,
 									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	search->asked = palloc(Max(filter->nclasses, 1) * sizeof(int));
+	search->asked = palloc_extended(filter->nclasses * sizeof(int),
+									MCXT_ALLOC_HUGE);
 	for (int i = 0; i < filter->nclasses; i++)
 	{
 		int			class = nw_index_find_class(search->reader,
@@ -501,8 +502,10 @@ admit_classes(Search *search, const NwFilter *filter)
 
 		if (class < 0)
 			return false;
-		search->asked[search->nasked++] = class;
+		if (!search->admitted[class])
+			search->asked[search->nasked++] = class;
 		search->admitted[class] = true;
+		CHECK_FOR_INTERRUPTS();
 	}
 	return true;
 }

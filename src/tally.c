@@ -134,15 +134,8 @@ class_admitted(Sweep *sweep, int class)
 	}
 	known = &sweep->admitted[class];
 	if (*known < 0)
-	{
-		*known = 0;
-		for (int i = 0; i < filter->nclasses; i++)
-		{
-			if (nw_bytes_compare(filter->classes[i],
-								 sweep->tally->labels->text[class]) == 0)
-				*known = 1;
-		}
-	}
+		*known = nw_byteset_has(filter->admitted,
+								sweep->tally->labels->text[class]);
 	return *known != 0;
 }
 
@@ -546,6 +539,7 @@ check_classes(const Sweep *sweep)
 					(errcode(ERRCODE_NO_DATA_FOUND),
 					 errmsg("class \"%.*s\" has no support in set \"%s\"",
 							text.len, text.data, sweep->call->support)));
+		CHECK_FOR_INTERRUPTS();
 	}
 }
 

@@ -22,6 +22,7 @@ typedef struct NwFilter
 {
 	NwBytes    *classes;		/* these classes only; NULL for all */
 	int			nclasses;
+	NwByteSet  *admitted;		/* the same, to look one up */
 	NwByteSet  *exclude;		/* not these ids; NULL for none */
 } NwFilter;
 
