@@ -155,8 +155,12 @@ entry_is_unsteady(const RangeTblEntry *rte, Search *search)
 			if (rte->relkind == RELKIND_FOREIGN_TABLE)
 				search->foreign = true;
 
-			/* the server's catalogs are also written outside of commands */
+			/*
+			 * sequences belong to no snapshot, and the server's catalogs are
+			 * also written outside of commands
+			 */
 			return rte->tablesample != NULL ||
+				rte->relkind == RELKIND_SEQUENCE ||
 				rte->relid < FirstNormalObjectId;
 		case RTE_SUBQUERY:
 		case RTE_JOIN:

@@ -55,6 +55,7 @@ my %views = (
 	indirect => 'SELECT * FROM setting',
 	stable => 'SELECT * FROM rows WHERE tenant = tenant()',
 	counted => "SELECT id, embedding, label || CASE WHEN (SELECT nextval('counter')) % 2 = 0 THEN ' even' ELSE ' odd' END AS label FROM rows",
+	numbered => "SELECT id, embedding, label || CASE WHEN c.last_value % 2 = 0 THEN ' even' ELSE ' odd' END AS label FROM rows, counter AS c",
 	sized => "SELECT id, embedding, label || ' ' || size::text AS label FROM rows",
 	dated => "SELECT id, embedding, label || ' ' || CURRENT_DATE AS label FROM rows",
 	schemed => "SELECT id, embedding, label || ' ' || CURRENT_SCHEMA AS label FROM rows",
@@ -66,7 +67,7 @@ foreach my $name (sort keys %policies)
 	$setup .= "CREATE TABLE $name (LIKE rows); INSERT INTO $name SELECT * FROM rows; GRANT SELECT ON $name TO PUBLIC;
 		ALTER TABLE $name ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON $name USING ($policies{$name}); SELECT nw_register('$name', '$name');";
 }
-foreach my $name ('plain', 'joined', 'setting', 'indirect', 'stable', 'counted', 'sized', 'dated', 'schemed', 'catalog', 'xml')
+foreach my $name ('plain', 'joined', 'setting', 'indirect', 'stable', 'counted', 'numbered', 'sized', 'dated', 'schemed', 'catalog', 'xml')
 {
 	$setup .= "CREATE VIEW $name AS $views{$name}; GRANT SELECT ON $name TO PUBLIC; SELECT nw_register('$name', '$name');";
 }
@@ -128,6 +129,8 @@ same('sized: extra_float_digits', "SELECT set_config('extra_float_digits', t, fa
 same('dated: TimeZone', "SELECT set_config('TimeZone', t, false), nw_predict('[3]'::vector, 'dated') FROM unnest('{Pacific/Kiritimati,Etc/GMT+12,Pacific/Kiritimati}'::text[]) AS t");
 same('schemed: search_path', "CREATE SCHEMA one; CREATE SCHEMA two; SELECT set_config('search_path', t || ', public', false), nw_predict('[3]'::vector, 'schemed') FROM unnest('{one,two,one}'::text[]) AS t",
 	qr/alice 3 one\n.*alice 3 two\n.*alice 3 one/);
+same('numbered: the state of a sequence', "SELECT nextval('counter') % 2, nw_predict(ARRAY[i]::float4[]::vector, 'numbered') FROM $tenants",
+	qr/0\|alice 1 even\n1\|alice 2 odd\n0\|alice 3 even\n1\|alice 4 odd/);
 same('counted: a sequence', "SELECT nw_predict(ARRAY[i]::float4[]::vector, 'counted') FROM $tenants", qr/alice 1 even\nalice 2 odd\nalice 3 even\nalice 4 odd/);
 same('xml', "SELECT set_config('xmlbinary', t, false), nw_predict('[3]'::vector, 'xml') FROM unnest('{base64,hex,base64}'::text[]) AS t");
 same('a role that joins another', "CREATE POLICY q ON by_user TO carol USING (true); CREATE FUNCTION join_carol() RETURNS text LANGUAGE plpgsql AS \$\$ BEGIN GRANT carol TO bob; RETURN ''; END \$\$;
