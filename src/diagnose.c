@@ -524,6 +524,10 @@ nw_diagnose(PG_FUNCTION_ARGS)
 	find_suspects(&suspects, support);
 	for (int64 i = 0; i < suspects.n; i++)
 		store_suspect(&diagnosis, &suspects.item[i], support);
+
+	/* a view's function may have removed one of them meanwhile */
+	nw_set_hold(pair.schema, pair.support->set);
+	nw_set_hold(pair.schema, pair.queries->set);
 	table_close(diagnosis.influences, NoLock);
 	table_close(diagnosis.suspects, NoLock);
 	nw_progress_done();

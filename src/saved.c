@@ -341,7 +341,11 @@ find_set(FunctionCallInfo fcinfo, Oid schema, const char *name)
 	MemoryContext caller;
 
 	if (set && strcmp(set->name, name) == 0)
+	{
+		/* what made the row may have removed the set */
+		nw_set_hold(schema, set);
 		return set;
+	}
 	nw_push_fresh_snapshot();
 	caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
 	set = nw_set_get(schema, name);
