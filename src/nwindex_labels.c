@@ -253,6 +253,7 @@ nw_labels_read(Relation index, const NwMeta *meta, NwTextOut *out,
 {
 	Copying		copying = {.n = 0};
 	NwLabelCursor cursor;
+	uint32		count;
 	uint64		key = 0;
 
 	nw_textout_init(out, TupleDescAttr(RelationGetDescr(index),
@@ -260,8 +261,15 @@ nw_labels_read(Relation index, const NwMeta *meta, NwTextOut *out,
 					CurrentMemoryContext);
 	nw_labels_begin(&cursor, index, meta);
 
+	/*
+	 * As many as there are now.  Behind the page that is the last one now
+	 * others may come, which do not follow on what has been read of it.
+	 */
+	count = nw_labels_count(&cursor);
+
 	/* numbers only rise, so that this comes to an end in a damaged tree, too */
-	while (nw_tree_ceiling(index, meta->by_class, key, &key))
+	while ((uint32) copying.n < count &&
+		   nw_tree_ceiling(index, meta->by_class, key, &key))
 	{
 		const NwLabelPage *labels = read_page(&cursor, key);
 

@@ -65,6 +65,16 @@ my %script = (
 		BEGIN ISOLATION LEVEL REPEATABLE READ;
 		SELECT agree(spot(:k, :k % 1000, 3, 5));
 		COMMIT;},
+	bulky => q{
+		\set k random(1, 1000000)
+		\set empty random(1, 100)
+		INSERT INTO bulky VALUES ('[1]', repeat('x', 1900) || :k);
+		\if :empty = 1
+		TRUNCATE bulky;
+		\endif
+		},
+	lists => q{
+		SELECT count(*) FROM nw_index_lists('bulky_nw');},
 	vacuum => q{
 		DELETE FROM rows WHERE id % 97 = 1 AND label <> 'first';
 		VACUUM rows;
@@ -103,6 +113,28 @@ foreach my $name (sort keys %job)
 }
 is($node->safe_psql('postgres', $sound), 't|t|0|index', 'sound afterwards');
 cmp_ok($node->safe_psql('postgres', q{SELECT classes FROM nw_index_health('rows_nw')}), '>', 2500, 'trees of several levels');
+
+# ---- pages of labels that come behind the last one while a reader is there
+$node->safe_psql('postgres', q{
+	CREATE TABLE bulky (embedding vector(1), label text);
+	CREATE INDEX bulky_nw ON bulky USING nw (embedding) INCLUDE (label)});
+%job = (writers => start_clients(2, $seconds, bulky => 1), readers => start_clients(2, $seconds, lists => 1));
+for (my $start = time; time - $start < $seconds - 1;)
+{
+	# readers that often stand still meet what happens in between
+	my @readers = split /\n/, $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE query LIKE '%bulky\_nw%' AND pid <> pg_backend_pid()});
+	foreach (1 .. 50)
+	{
+		kill 'STOP', @readers if @readers;
+		select(undef, undef, undef, 0.01);
+		kill 'CONT', @readers if @readers;
+		select(undef, undef, undef, 0.003);
+	}
+}
+foreach my $name (sort keys %job)
+{
+	ok($job{$name}{run}->finish, "pages of labels: $name") or diag(substr($job{$name}{err}, 0, 1000));
+}
 
 is( $node->safe_psql('postgres', q{
 	BEGIN;
