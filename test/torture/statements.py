@@ -65,11 +65,10 @@ STATEMENTS = {
     "nw_index_lists": "SELECT count(*) FROM generate_series(1, 20), nw_index_lists('rows_nw')",
     "nw_index_health": "SELECT count(*) FROM generate_series(1, 20), nw_index_health('rows_nw')",
     "nw_check_index": "SELECT nw_check_index('rows_nw'), nw_check_index('halves_nw')",
-    "nw_dump_sets": "SELECT count(*) FROM generate_series(1, 50), nw_dump_sets() WHERE nw_is_owner('postgres')",
-    "nw_dump_prototypes": "SELECT count(*) FROM generate_series(1, 20), nw_dump_prototypes()",
-    "a restored set": "INSERT INTO nw_saved_set SELECT s.name || i, s.owner, s.mode, s.parent, s.schema, s.relation, s.embedding, s.label, s.id,"
-        " s.weight, s.kernel, s.tau, s.k, s.seed, s.dim, s.centroids FROM generate_series(1, 30) AS i, nw_dump_sets() AS s",
-    "restored prototypes": "INSERT INTO nw_saved_prototype SELECT p.* FROM generate_series(1, 10), nw_dump_prototypes() AS p",
+    "nw_dump": "SELECT count(*) FROM generate_series(1, 50), nw_dump() WHERE nw_is_owner('postgres')",
+    "a restored set": "INSERT INTO nw_saved SELECT s.name || i, s.owner, s.mode, s.parent, s.schema, s.relation, s.embedding, s.label, s.id,"
+        " s.weight, s.kernel, s.tau, s.k, s.seed, s.dim, s.centroids FROM generate_series(1, 30) AS i, nw_dump() AS s WHERE s.ordinal IS NULL",
+    "restored prototypes": "INSERT INTO nw_saved SELECT s.* FROM generate_series(1, 10), nw_dump() AS s WHERE ordinal IS NOT NULL",
     "CREATE INDEX": "CREATE INDEX more_nw ON rows USING nw (embedding) INCLUDE (label)",
     "REINDEX": "REINDEX INDEX rows_nw",
     "INSERT": "INSERT INTO rows SELECT id + 100000, embedding, 'new' || id % 50, 1 FROM rows LIMIT 1500",

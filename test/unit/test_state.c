@@ -86,9 +86,9 @@ static void
 check_votes(void)
 {
 	NwVoteReader reader;
-	const char *label;
-	int			len;
-	NwMass		mass;
+	const char *label = NULL;
+	int			len = 0;
+	NwMass		mass = {0};
 
 	vote_size = 0;
 	put(0, 4);
