@@ -250,16 +250,15 @@ COMMENT ON VIEW @extschema@.nw_suspect_supports IS
 --
 -- Dump and restore
 --
--- pg_dump copies these two tables, which are always empty, instead of registry
--- and prototypes: src/saved.c.  It writes the condition given here behind "SELECT
--- columns FROM table", under an empty search_path.  The functions that stand in
--- for the rows are in pg_catalog, since another schema may be renamed, and then
--- could not be found by the name that is noted here.  The foreign key is there
--- for pg_dump, too: it puts sets before prototypes.
+-- pg_dump copies this table, which is always empty, instead of registry and
+-- prototypes: src/saved.c.  It writes the condition given here behind "SELECT
+-- columns FROM table", under an empty search_path.  The function that stands in
+-- for the rows is in pg_catalog, since another schema may be renamed, and then
+-- could not be found by the name that is noted here.
 --
 
-CREATE TABLE @extschema@.nw_saved_set (
-	name text PRIMARY KEY,
+CREATE TABLE @extschema@.nw_saved (
+	name text,
 	owner name,
 	mode text,
 	parent text,
@@ -275,84 +274,53 @@ CREATE TABLE @extschema@.nw_saved_set (
 	seed int8,
 	dim int4,
 	centroids boolean,
-	CONSTRAINT nw_restored_by_trigger CHECK (false)
-) USING heap;
-COMMENT ON TABLE @extschema@.nw_saved_set IS
-	'registered sets in a dump; always empty';
-
-CREATE TABLE @extschema@.nw_saved_prototype (
-	set text REFERENCES @extschema@.nw_saved_set,
-	label text,
+	class text,
 	ordinal int4,
-	embedding vector,
+	vector vector,
 	members int8,
 	source_id text,
-	weight float8,
+	mass float8,
 	CONSTRAINT nw_restored_by_trigger CHECK (false)
 ) USING heap;
-COMMENT ON TABLE @extschema@.nw_saved_prototype IS
-	'rows of distilled sets in a dump; always empty';
+COMMENT ON TABLE @extschema@.nw_saved IS
+	'registered sets and their prototypes in a dump; always empty';
 
-CREATE FUNCTION @extschema@.nw_restore_set()
+CREATE FUNCTION @extschema@.nw_restore()
 RETURNS trigger LANGUAGE c
-AS 'MODULE_PATHNAME', 'nw_restore_set';
-COMMENT ON FUNCTION @extschema@.nw_restore_set() IS
-	'register a set out of a dump';
+AS 'MODULE_PATHNAME', 'nw_restore';
+COMMENT ON FUNCTION @extschema@.nw_restore() IS
+	'register a set out of a dump, or store a prototype';
 
-CREATE FUNCTION @extschema@.nw_restore_prototype()
-RETURNS trigger LANGUAGE c
-AS 'MODULE_PATHNAME', 'nw_restore_prototype';
-COMMENT ON FUNCTION @extschema@.nw_restore_prototype() IS
-	'store a row of a distilled set out of a dump';
+REVOKE ALL ON FUNCTION @extschema@.nw_restore() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION @extschema@.nw_restore_set(),
-	@extschema@.nw_restore_prototype() FROM PUBLIC;
+CREATE TRIGGER nw_restore BEFORE INSERT ON @extschema@.nw_saved
+	FOR EACH ROW EXECUTE FUNCTION @extschema@.nw_restore();
 
-CREATE TRIGGER nw_restore BEFORE INSERT ON @extschema@.nw_saved_set
-	FOR EACH ROW EXECUTE FUNCTION @extschema@.nw_restore_set();
-CREATE TRIGGER nw_restore BEFORE INSERT ON @extschema@.nw_saved_prototype
-	FOR EACH ROW EXECUTE FUNCTION @extschema@.nw_restore_prototype();
-ALTER TABLE @extschema@.nw_saved_set ENABLE ALWAYS TRIGGER nw_restore;
-ALTER TABLE @extschema@.nw_saved_prototype ENABLE ALWAYS TRIGGER nw_restore;
+ALTER TABLE @extschema@.nw_saved
+	ENABLE ALWAYS TRIGGER nw_restore;
 
-GRANT SELECT ON @extschema@.nw_saved_set, @extschema@.nw_saved_prototype
-	TO PUBLIC;
-GRANT INSERT ON @extschema@.nw_saved_set, @extschema@.nw_saved_prototype
-	TO @extowner@;
+GRANT SELECT ON @extschema@.nw_saved TO PUBLIC;
+GRANT INSERT ON @extschema@.nw_saved TO @extowner@;
 
-CREATE FUNCTION pg_catalog.nw_dump_sets(OUT name text, OUT owner name,
+CREATE FUNCTION pg_catalog.nw_dump(OUT name text, OUT owner name,
 	OUT mode text, OUT parent text, OUT schema name, OUT relation name,
 	OUT embedding name, OUT label name, OUT id name, OUT weight name,
 	OUT kernel text, OUT tau float8, OUT k int4, OUT seed int8, OUT dim int4,
-	OUT centroids boolean)
+	OUT centroids boolean, OUT class text, OUT ordinal int4, OUT vector vector,
+	OUT members int8, OUT source_id text, OUT mass float8)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
-AS 'MODULE_PATHNAME', 'nw_dump_sets';
-COMMENT ON FUNCTION pg_catalog.nw_dump_sets() IS
-	'registered sets, for pg_dump';
+AS 'MODULE_PATHNAME', 'nw_dump';
+COMMENT ON FUNCTION pg_catalog.nw_dump() IS
+	'registered sets, and the prototypes that the caller may read, for pg_dump';
 
-CREATE FUNCTION pg_catalog.nw_dump_prototypes(OUT set text, OUT label text,
-	OUT ordinal int4, OUT embedding vector, OUT members int8,
-	OUT source_id text, OUT weight float8)
-RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
-AS 'MODULE_PATHNAME', 'nw_dump_prototypes';
-COMMENT ON FUNCTION pg_catalog.nw_dump_prototypes() IS
-	'rows of distilled sets that the caller may read, for pg_dump';
-
--- the schema's name does not belong within quotes, so the tables are looked up
+-- the schema's name does not belong within quotes, so the table is looked up
 SELECT pg_catalog.pg_extension_config_dump(c.oid,
-		'WHERE false UNION ALL SELECT * FROM pg_catalog.nw_dump_sets()')
+		'WHERE false UNION ALL SELECT * FROM pg_catalog.nw_dump()')
   FROM pg_catalog.pg_class AS c
   JOIN pg_catalog.pg_extension AS e
 	ON e.extnamespace OPERATOR(pg_catalog.=) c.relnamespace
  WHERE e.extname OPERATOR(pg_catalog.=) 'nwhead'
-   AND c.relname OPERATOR(pg_catalog.=) 'nw_saved_set';
-SELECT pg_catalog.pg_extension_config_dump(c.oid,
-		'WHERE false UNION ALL SELECT * FROM pg_catalog.nw_dump_prototypes()')
-  FROM pg_catalog.pg_class AS c
-  JOIN pg_catalog.pg_extension AS e
-	ON e.extnamespace OPERATOR(pg_catalog.=) c.relnamespace
- WHERE e.extname OPERATOR(pg_catalog.=) 'nwhead'
-   AND c.relname OPERATOR(pg_catalog.=) 'nw_saved_prototype';
+   AND c.relname OPERATOR(pg_catalog.=) 'nw_saved';
 
 --
 -- Predictions

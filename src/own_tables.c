@@ -93,13 +93,10 @@ static const Oid suspect_types[] = {
 	FLOAT8OID, FLOAT8OID, INT8OID
 };
 
-static const Oid saved_set_types[] = {
+static const Oid saved_types[] = {
 	TEXTOID, NAMEOID, TEXTOID, TEXTOID, NAMEOID, NAMEOID, NAMEOID, NAMEOID,
-	NAMEOID, NAMEOID, TEXTOID, FLOAT8OID, INT4OID, INT8OID, INT4OID, BOOLOID
-};
-
-static const Oid saved_prototype_types[] = {
-	TEXTOID, TEXTOID, INT4OID, VECTOR_TYPE, INT8OID, TEXTOID, FLOAT8OID
+	NAMEOID, NAMEOID, TEXTOID, FLOAT8OID, INT4OID, INT8OID, INT4OID, BOOLOID,
+	TEXTOID, INT4OID, VECTOR_TYPE, INT8OID, TEXTOID, FLOAT8OID
 };
 
 #define COLUMNS(types)	lengthof(types), types
@@ -118,8 +115,7 @@ static const OwnTable own_tables[] = {
 		{{"nw_diagnosed_suspect_support", false, 2,
 		{Anum_diagnosis_support, Anum_diagnosis_queries}},
 	{"nw_diagnosed_suspect_queries", false, 1, {Anum_diagnosis_queries}}}},
-	{"nw_saved_set", false, COLUMNS(saved_set_types), {{0}}},
-	{"nw_saved_prototype", false, COLUMNS(saved_prototype_types), {{0}}}
+	{"nw_saved", false, COLUMNS(saved_types), {{0}}}
 };
 
 StaticAssertDecl(lengthof(own_tables) == NW_OWN_TABLES,

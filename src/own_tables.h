@@ -19,11 +19,10 @@ typedef enum NwOwnTable
 	NW_PROTOTYPE,				/* rows of distilled sets */
 	NW_INFLUENCE,				/* what nw_diagnose found */
 	NW_SUSPECT,
-	NW_SAVED_SET,				/* what a dump holds of sets; always empty */
-	NW_SAVED_PROTOTYPE
+	NW_SAVED					/* what a dump holds; always empty */
 } NwOwnTable;
 
-#define NW_OWN_TABLES	6
+#define NW_OWN_TABLES	5
 
 /* Columns of the registry, in the order of the extension's script. */
 enum

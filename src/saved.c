@@ -5,12 +5,13 @@
  * pg_dump copies tables, with the rights of whoever runs it, and refuses those
  * with policies that would keep rows from that role.  The registry has OIDs of
  * roles, which mean nothing elsewhere, and prototypes are for members of the
- * role that owns them.  So neither is dumped itself.  Two tables that are
- * always empty stand for them: nw_saved_set and nw_saved_prototype.
+ * role that owns them.  So neither is dumped itself.  A table that is always
+ * empty stands for both, nw_saved: one, so that a set is restored before its
+ * prototypes by several workers, too.
  *
- * For pg_dump, their rows come from nw_dump_sets and nw_dump_prototypes, which
- * return what the caller may read.  Rows that are copied into them are taken
- * over by triggers, which do for the caller what nw_register and nw_distill
+ * For pg_dump, its rows come from nw_dump, which returns what the caller may
+ * read: a set, then its prototypes.  Rows that are copied into it are taken
+ * over by a trigger, which does for the caller what nw_register and nw_distill
  * could do for it, and no more: a set goes to the role that owned it where the
  * caller has that role's privileges, else to the caller.
  */
@@ -36,12 +37,13 @@
 #include "prototypes.h"
 #include "registry.h"
 
-PG_FUNCTION_INFO_V1(nw_dump_sets);
-PG_FUNCTION_INFO_V1(nw_dump_prototypes);
-PG_FUNCTION_INFO_V1(nw_restore_set);
-PG_FUNCTION_INFO_V1(nw_restore_prototype);
+PG_FUNCTION_INFO_V1(nw_dump);
+PG_FUNCTION_INFO_V1(nw_restore);
 
-/* Columns of nw_saved_set, in the order of the extension's script. */
+/*
+ * Columns of nw_saved, in the order of the extension's script: those of a set,
+ * then those of a prototype, which has the set's name and nothing else of it.
+ */
 enum
 {
 	Saved_name,
@@ -60,20 +62,13 @@ enum
 	Saved_seed,
 	Saved_dim,
 	Saved_centroids,
-	SAVED_SET_COLUMNS
-};
-
-/* Columns of nw_saved_prototype. */
-enum
-{
-	Saved_set,
 	Saved_class,
 	Saved_ordinal,
 	Saved_vector,
 	Saved_members,
 	Saved_source_id,
 	Saved_mass,
-	SAVED_PROTOTYPE_COLUMNS
+	SAVED_COLUMNS
 };
 
 /* Where the rows of a dump go. */
@@ -117,13 +112,45 @@ put_string(Datum *values, bool *nulls, int column, const char *string,
 			CStringGetTextDatum(string);
 }
 
-/* Return a set as nw_saved_set has it. */
+/* Return the prototypes of a set as nw_saved has them. */
+static void
+dump_prototypes(Dump *dump, const NwSet *set)
+{
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	nw_own_key(&key, Anum_prototype_set, set->set_id);
+	scan = systable_beginscan(dump->prototypes,
+							  nw_own_index(dump->prototypes, NW_PROTOTYPE,
+										   Anum_prototype_set),
+							  true, GetActiveSnapshot(), 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		values[SAVED_COLUMNS] = {0};
+		bool		nulls[SAVED_COLUMNS];
+
+		memset(nulls, true, sizeof(nulls));
+
+		/* all but the id of the set, in the same order */
+		heap_deform_tuple(tuple, RelationGetDescr(dump->prototypes),
+						  values + Saved_class - 1, nulls + Saved_class - 1);
+		nulls[Saved_class - 1] = true;
+		put_string(values, nulls, Saved_name, set->name, false);
+		tuplestore_putvalues(dump->result->setResult, dump->result->setDesc,
+							 values, nulls);
+		CHECK_FOR_INTERRUPTS();
+	}
+	systable_endscan(scan);
+}
+
+/* Return a set as nw_saved has it, and its prototypes. */
 static void
 dump_set(const NwSet *set, void *arg)
 {
 	Dump	   *dump = arg;
-	Datum		values[SAVED_SET_COLUMNS] = {0};
-	bool		nulls[SAVED_SET_COLUMNS] = {0};
+	Datum		values[SAVED_COLUMNS] = {0};
+	bool		nulls[SAVED_COLUMNS] = {0};
 
 	if (!may_dump(dump, set))
 		return;
@@ -146,80 +173,30 @@ dump_set(const NwSet *set, void *arg)
 	values[Saved_dim] = Int32GetDatum(set->dim);
 	nulls[Saved_dim] = set->dim <= 0;
 	values[Saved_centroids] = BoolGetDatum(set->centroids);
+	memset(nulls + Saved_class, true, SAVED_COLUMNS - Saved_class);
 	tuplestore_putvalues(dump->result->setResult, dump->result->setDesc,
 						 values, nulls);
+	if (nw_set_is_distilled(set))
+		dump_prototypes(dump, set);
 }
 
-/* Insist that a caller expects the rows that a function returns. */
-static void
-check_expected(const ReturnSetInfo *result, int ncolumns)
+/* nw_dump() returns setof record */
+Datum
+nw_dump(PG_FUNCTION_ARGS)
 {
-	if (result->setDesc->natts != ncolumns)
+	Dump		dump = {
+		.schema = find_extension(),
+		.result = (ReturnSetInfo *) fcinfo->resultinfo
+	};
+
+	nw_begin_rows(fcinfo);
+	if (dump.result->setDesc->natts != SAVED_COLUMNS)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("function has %d result columns, not %d",
-						ncolumns, result->setDesc->natts)));
-}
-
-/* nw_dump_sets() returns setof record */
-Datum
-nw_dump_sets(PG_FUNCTION_ARGS)
-{
-	Dump		dump = {
-		.schema = find_extension(),
-		.result = (ReturnSetInfo *) fcinfo->resultinfo
-	};
-
-	nw_begin_rows(fcinfo);
-	check_expected(dump.result, SAVED_SET_COLUMNS);
-	nw_set_each(dump.schema, dump_set, &dump);
-	return (Datum) 0;
-}
-
-/* Return the prototypes of a set as nw_saved_prototype has them. */
-static void
-dump_prototypes(const NwSet *set, void *arg)
-{
-	Dump	   *dump = arg;
-	SysScanDesc scan;
-	ScanKeyData key;
-	HeapTuple	tuple;
-
-	if (!nw_set_is_distilled(set) || !may_dump(dump, set))
-		return;
-	nw_own_key(&key, Anum_prototype_set, set->set_id);
-	scan = systable_beginscan(dump->prototypes,
-							  nw_own_index(dump->prototypes, NW_PROTOTYPE,
-										   Anum_prototype_set),
-							  true, GetActiveSnapshot(), 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Datum		values[SAVED_PROTOTYPE_COLUMNS];
-		bool		nulls[SAVED_PROTOTYPE_COLUMNS];
-
-		heap_deform_tuple(tuple, RelationGetDescr(dump->prototypes), values,
-						  nulls);
-		put_string(values, nulls, Saved_set, set->name, false);
-		tuplestore_putvalues(dump->result->setResult, dump->result->setDesc,
-							 values, nulls);
-		CHECK_FOR_INTERRUPTS();
-	}
-	systable_endscan(scan);
-}
-
-/* nw_dump_prototypes() returns setof record */
-Datum
-nw_dump_prototypes(PG_FUNCTION_ARGS)
-{
-	Dump		dump = {
-		.schema = find_extension(),
-		.result = (ReturnSetInfo *) fcinfo->resultinfo
-	};
-
-	nw_begin_rows(fcinfo);
-	check_expected(dump.result, SAVED_PROTOTYPE_COLUMNS);
+						SAVED_COLUMNS, dump.result->setDesc->natts)));
 	dump.prototypes = nw_own_open(dump.schema, NW_PROTOTYPE, AccessShareLock);
-	nw_set_each(dump.schema, dump_prototypes, &dump);
+	nw_set_each(dump.schema, dump_set, &dump);
 	table_close(dump.prototypes, AccessShareLock);
 	return (Datum) 0;
 }
@@ -229,7 +206,7 @@ nw_dump_prototypes(PG_FUNCTION_ARGS)
  * function to a table of his own, so insist on the table that it is for.
  */
 static Oid
-read_row(FunctionCallInfo fcinfo, NwOwnTable table, Datum *values, bool *nulls)
+read_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
 	Oid			schema = nw_extension_schema(fcinfo);
@@ -237,11 +214,11 @@ read_row(FunctionCallInfo fcinfo, NwOwnTable table, Datum *values, bool *nulls)
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
 		!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
 		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
-		RelationGetRelid(trigger->tg_relation) != nw_own_relid(schema, table))
+		RelationGetRelid(trigger->tg_relation) != nw_own_relid(schema, NW_SAVED))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function is for inserting into table \"%s\" of extension \"nwhead\"",
-						nw_own_name(table))));
+						nw_own_name(NW_SAVED))));
 	heap_deform_tuple(trigger->tg_trigtuple,
 					  RelationGetDescr(trigger->tg_relation), values, nulls);
 	return schema;
@@ -288,13 +265,10 @@ check_saved(bool right, const char *set)
 						set ? set : "")));
 }
 
-/* nw_restore_set() returns trigger */
-Datum
-nw_restore_set(PG_FUNCTION_ARGS)
+/* Register a set out of a dump. */
+static void
+restore_set(Oid schema, const Datum *values, const bool *nulls)
 {
-	Datum		values[SAVED_SET_COLUMNS];
-	bool		nulls[SAVED_SET_COLUMNS];
-	Oid			schema = read_row(fcinfo, NW_SAVED_SET, values, nulls);
 	NwSet		set = {0};
 	char	   *kernel = get_string(values, nulls, Saved_kernel, false);
 
@@ -327,7 +301,6 @@ nw_restore_set(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("set \"%s\" is already registered", set.name),
 				 errhint("Remove it with nw_unregister, and restore again.")));
-	return PointerGetDatum(NULL);
 }
 
 /*
@@ -358,21 +331,21 @@ find_set(FunctionCallInfo fcinfo, Oid schema, const char *name)
 	return set;
 }
 
-/* nw_restore_prototype() returns trigger */
-Datum
-nw_restore_prototype(PG_FUNCTION_ARGS)
+/* Store a prototype out of a dump. */
+static void
+restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values,
+				  const bool *nulls)
 {
-	Datum		values[SAVED_PROTOTYPE_COLUMNS];
-	bool		nulls[SAVED_PROTOTYPE_COLUMNS];
-	Oid			schema = read_row(fcinfo, NW_SAVED_PROTOTYPE, values, nulls);
+	char	   *name = get_string(values, nulls, Saved_name, false);
 	const NwSet *set;
 	NwPrototype prototype = {0};
 	NwVectorData vector;
 
-	for (int i = 0; i < SAVED_PROTOTYPE_COLUMNS; i++)
-		check_saved(i == Saved_source_id || !nulls[i],
-					get_string(values, nulls, Saved_set, false));
-	set = find_set(fcinfo, schema, get_string(values, nulls, Saved_set, false));
+	check_saved(name != NULL, name);
+	for (int i = Saved_name + 1; i < SAVED_COLUMNS; i++)
+		check_saved(i == Saved_source_id || nulls[i] == (i < Saved_class),
+					name);
+	set = find_set(fcinfo, schema, name);
 	vector = nw_vector_read(values[Saved_vector], NW_VECTOR);
 	prototype.label.data = get_string(values, nulls, Saved_class, false);
 	prototype.label.len = (int) strlen(prototype.label.data);
@@ -386,5 +359,22 @@ nw_restore_prototype(PG_FUNCTION_ARGS)
 				prototype.members > 0 && prototype.weight >= 0 &&
 				!isinf(prototype.weight), set->name);
 	nw_prototypes_insert(schema, set, &prototype);
+}
+
+/* nw_restore() returns trigger */
+Datum
+nw_restore(PG_FUNCTION_ARGS)
+{
+	Datum		values[SAVED_COLUMNS];
+	bool		nulls[SAVED_COLUMNS];
+	Oid			schema = read_row(fcinfo, values, nulls);
+	bool		is_set = true;
+
+	for (int i = Saved_class; i < SAVED_COLUMNS; i++)
+		is_set &= nulls[i];
+	if (is_set)
+		restore_set(schema, values, nulls);
+	else
+		restore_prototype(fcinfo, schema, values, nulls);
 	return PointerGetDatum(NULL);
 }

@@ -107,12 +107,12 @@ is( $node->safe_psql('two_again', "SET ROLE owner; SELECT h.nw_distill('birds', 
 # Data only, into a database that has the extension
 $node->command_ok([ 'pg_dump', '--data-only', '-Fc', '-f', "$dir/data.dump", '-d', $node->connstr('one') ], 'dump data only');
 my $listed = $node->safe_psql('one', 'SELECT 1') && `pg_restore -l "$dir/data.dump"`;
-like($listed, qr/TABLE DATA nw Head nw_saved_prototype/, 'prototypes are among the data');
+like($listed, qr/TABLE DATA nw Head nw_saved/, 'prototypes are among the data');
 unlike($listed, qr/nw_diagnosed/, 'diagnoses are not');
 
 # A copy of the whole server
 $node->command_ok([ 'pg_dumpall', '-f', "$dir/all.sql", '-d', $node->connstr('postgres') ], 'pg_dumpall');
-like(slurp_file("$dir/all.sql"), qr/COPY "nw Head"\.nw_saved_prototype /, 'holds prototypes');
+like(slurp_file("$dir/all.sql"), qr/COPY "nw Head"\.nw_saved /, 'holds prototypes');
 
 $node->stop;
 done_testing();

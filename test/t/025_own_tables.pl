@@ -44,7 +44,7 @@ $node->safe_psql(
 });
 
 # Neither altered nor replaced, nor anything hung on them
-my @tables = qw(nw_registry nw_prototype nw_diagnosed_influence nw_diagnosed_suspect nw_saved_set nw_saved_prototype);
+my @tables = qw(nw_registry nw_prototype nw_diagnosed_influence nw_diagnosed_suspect nw_saved);
 $node->safe_psql('own', q{
 	SET SESSION AUTHORIZATION eve;
 	CREATE FUNCTION own.trap() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE eve SUPERUSER; RETURN NEW; END $$;
@@ -88,7 +88,7 @@ is( $node->safe_psql('own', q{
 		GRANT ALL ON ALL TABLES IN SCHEMA own TO eve, bob;
 		SELECT DISTINCT p FROM pg_class AS c, unnest('{INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER}'::text[]) AS p
 		 WHERE relnamespace = 'own'::regnamespace AND relkind IN ('r', 'v')
-		   AND (has_table_privilege('bob', c.oid, p) OR (has_table_privilege('eve', c.oid, p) AND (p <> 'INSERT' OR relname NOT LIKE 'nw\_saved\_%')))}),
+		   AND (has_table_privilege('bob', c.oid, p) OR (has_table_privilege('eve', c.oid, p) AND (p <> 'INSERT' OR relname <> 'nw_saved')))}),
 	'', 'nor has anyone a right to write');
 is($node->safe_psql('postgres', "SELECT rolsuper FROM pg_roles WHERE rolname = 'eve'"), 'f', 'eve is who she was');
 
@@ -98,45 +98,45 @@ foreach my $role ('eve', 'bob')
 	is( result('own', "SET SESSION AUTHORIZATION $role; SELECT count(*) FILTER (WHERE label LIKE 'disease%') FROM own.nw_prototype"), '0', "$role reads no prototypes of alice's");
 	is( result('own', "SET SESSION AUTHORIZATION $role; SELECT (SELECT count(*) FROM own.nw_diagnosed_influence) + (SELECT count(*) FROM own.nw_diagnosed_suspect)"),
 		'0', 'and no diagnoses');
-	is( result('own', "SET SESSION AUTHORIZATION $role; SELECT count(*) FROM pg_catalog.nw_dump_prototypes() WHERE set = 'p'"), '0', 'nor as pg_dump does');
+	is( result('own', "SET SESSION AUTHORIZATION $role; SELECT count(*) FROM pg_catalog.nw_dump() WHERE name = 'p'"), '0', 'nor as pg_dump does');
 	like(result('own', "SET SESSION AUTHORIZATION $role; SELECT own.nw_predict('[1,1]'::vector, 'p')"), qr/permission denied for set "p"/, 'nor predicts from them');
 }
 is(result('own', q{SET SESSION AUTHORIZATION alice; SELECT count(*) FROM own.nw_prototypes}), '2', 'alice reads hers');
-is(result('own', q{SET SESSION AUTHORIZATION alice; SELECT count(*) FROM pg_catalog.nw_dump_prototypes()}), '2', 'and would dump them');
+is(result('own', q{SET SESSION AUTHORIZATION alice; SELECT count(ordinal) FROM pg_catalog.nw_dump()}), '2', 'and would dump them');
 
 # Restoring is for the extension's owner, and gives no more than the functions do
 my $row = q{'%s', '%s', '%s', NULL, 'public', 'open', 'embedding', 'label', 'id', NULL, 'euclidean', 1, %s, %s, 2, false};
-like(result('own', 'SET SESSION AUTHORIZATION bob; INSERT INTO own.nw_saved_set VALUES (' . sprintf($row, 'b', 'bob', 'full', 'NULL', 'NULL') . ')'),
-	qr/permission denied for table nw_saved_set/, 'others do not restore');
-like(result('own', 'SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved_set VALUES (' . sprintf($row, 'forged', 'alice', 'full', 'NULL', 'NULL') . q{); SELECT owner FROM own.nw_sets WHERE name = 'forged'}),
+like(result('own', 'SET SESSION AUTHORIZATION bob; INSERT INTO own.nw_saved VALUES (' . sprintf($row, 'b', 'bob', 'full', 'NULL', 'NULL') . ')'),
+	qr/permission denied for table nw_saved/, 'others do not restore');
+like(result('own', 'SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved VALUES (' . sprintf($row, 'forged', 'alice', 'full', 'NULL', 'NULL') . q{); SELECT owner FROM own.nw_sets WHERE name = 'forged'}),
 	qr/^eve$/m, "a set in another's name is the restorer's own");
-like(result('own', 'SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved_set VALUES (' . sprintf($row, 's', 'eve', 'full', 'NULL', 'NULL') . ')'),
+like(result('own', 'SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved VALUES (' . sprintf($row, 's', 'eve', 'full', 'NULL', 'NULL') . ')'),
 	qr/set "s" is already registered/, 'a set that is there stays');
-like(result('own', q{SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved_prototype VALUES ('p', 'disease-0', 9, '[1,1]', 1, NULL, 1)}),
+like(result('own', q{SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved (name, class, ordinal, vector, members, source_id, mass) VALUES ('p', 'disease-0', 9, '[1,1]', 1, NULL, 1)}),
 	qr/must be owner of set "p"/, "and another's prototypes");
-like(result('own', q{SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved_prototype VALUES ('open', 'l0', 9, '[1,1]', 1, NULL, 1)}),
+like(result('own', q{SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved (name, class, ordinal, vector, members, source_id, mass) VALUES ('open', 'l0', 9, '[1,1]', 1, NULL, 1)}),
 	qr/cannot be restored/, 'a set of rows has no prototypes');
 foreach my $values (q{'few', 'l0', 9, '[1,1,1]', 1, NULL, 1}, q{'few', 'l0', 9, '[1,1]', 1, NULL, 'Infinity'},
 	q{'few', 'l0', 9, '[1,1]', 1, NULL, 'NaN'}, q{'few', 'l0', 9, NULL, 1, NULL, 1}, q{'few', NULL, 9, '[1,1]', 1, NULL, 1})
 {
-	like(result('own', "SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved_prototype VALUES ($values)"), qr/cannot be restored from these values/, "refused: $values");
+	like(result('own', "SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved (name, class, ordinal, vector, members, source_id, mass) VALUES ($values)"), qr/cannot be restored from these values/, "refused: $values");
 }
 foreach my $bad (sprintf($row, 'x', 'eve', 'cluster', 'NULL', 'NULL'), sprintf($row, 'x', 'eve', 'full', '1', '1'),
 	sprintf($row, '', 'eve', 'full', 'NULL', 'NULL'), "NULL")
 {
-	like(result('own', "SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved_set VALUES ($bad)"), qr/cannot be restored from these values/, "refused: $bad");
+	like(result('own', "SET SESSION AUTHORIZATION eve; INSERT INTO own.nw_saved VALUES ($bad)"), qr/cannot be restored from these values/, "refused: $bad");
 }
 is( result('own', q{SET SESSION AUTHORIZATION eve; SELECT own.nw_predict('[1,1]'::vector, 'few') IS NOT NULL;
-		INSERT INTO own.nw_saved_prototype VALUES ('few', 'l9', 1, '[1,1]', 1, NULL, 1); SELECT own.nw_predict('[1,1]'::vector, 'few')}),
+		INSERT INTO own.nw_saved (name, class, ordinal, vector, members, source_id, mass) VALUES ('few', 'l9', 1, '[1,1]', 1, NULL, 1); SELECT own.nw_predict('[1,1]'::vector, 'few')}),
 	"t\nl9", 'prototypes of her own are restored, and seen at once');
-is($node->safe_psql('own', 'SELECT (SELECT count(*) FROM own.nw_saved_set) + (SELECT count(*) FROM own.nw_saved_prototype)'), '0', 'the tables of a dump stay empty');
-like(result('own', q{CREATE TABLE public.trick (LIKE own.nw_saved_set); CREATE TRIGGER t BEFORE INSERT ON public.trick FOR EACH ROW EXECUTE FUNCTION own.nw_restore_set();
+is($node->safe_psql('own', 'SELECT count(*) FROM own.nw_saved'), '0', 'the table of a dump stays empty');
+like(result('own', q{CREATE TABLE public.trick (LIKE own.nw_saved); CREATE TRIGGER t BEFORE INSERT ON public.trick FOR EACH ROW EXECUTE FUNCTION own.nw_restore();
 		INSERT INTO public.trick VALUES (} . sprintf($row, 'trick', 'alice', 'full', 'NULL', 'NULL') . ')'),
-	qr/function is for inserting into table "nw_saved_set"/, 'the trigger serves no other table');
-like(result('own', q{ALTER TABLE own.nw_saved_set DISABLE TRIGGER ALL; INSERT INTO own.nw_saved_set VALUES (} . sprintf($row, 'x', 'eve', 'full', 'NULL', 'NULL') . ')'),
+	qr/function is for inserting into table "nw_saved"/, 'the trigger serves no other table');
+like(result('own', q{ALTER TABLE own.nw_saved DISABLE TRIGGER ALL; INSERT INTO own.nw_saved VALUES (} . sprintf($row, 'x', 'eve', 'full', 'NULL', 'NULL') . ')'),
 	qr/nw_restored_by_trigger/, 'without its trigger a row is refused, not lost');
-$node->safe_psql('own', 'ALTER TABLE own.nw_saved_set ENABLE TRIGGER ALL; ALTER TABLE own.nw_saved_set ENABLE ALWAYS TRIGGER nw_restore');
-is( result('own', q{SET session_replication_role = replica; SET client_min_messages = error; INSERT INTO own.nw_saved_set VALUES (}
+$node->safe_psql('own', 'ALTER TABLE own.nw_saved ENABLE TRIGGER ALL; ALTER TABLE own.nw_saved ENABLE ALWAYS TRIGGER nw_restore');
+is( result('own', q{SET session_replication_role = replica; SET client_min_messages = error; INSERT INTO own.nw_saved VALUES (}
 		  . sprintf($row, 'replica', 'eve', 'full', 'NULL', 'NULL') . q{); SELECT owner FROM own.nw_sets WHERE name = 'replica'; SELECT own.nw_unregister('replica')}),
 	"eve\n", 'which is not for a session to turn off');
 
@@ -198,7 +198,7 @@ is( result('own', q{SET SESSION AUTHORIZATION eve; SELECT own.nw_set_tau('open',
 		SELECT away.nw_set_tau('open', 3); SELECT tau FROM away.nw_sets WHERE name = 'open'; DROP SCHEMA own CASCADE; SELECT rolsuper FROM pg_roles WHERE rolname = 'eve';}),
 	"\n\n3\nf", 'a schema renamed');
 $node->command_ok([ 'pg_dump', '-f', "$dir/renamed.sql", '-d', $node->connstr('own') ], 'which does not hinder pg_dump');
-like(slurp_file("$dir/renamed.sql"), qr/^COPY away\.nw_saved_prototype .*\nfew\t/m, 'it finds all rows');
+like(slurp_file("$dir/renamed.sql"), qr/^COPY away\.nw_saved .*\nfew\t/m, 'it finds all rows');
 $node->safe_psql('own', 'ALTER SCHEMA away RENAME TO own');
 
 # A dump by the extension's owner: her own prototypes, and sets that hold no copies

@@ -138,7 +138,7 @@ like(as_role('postgres', q{SET my.remove = 'on'; SELECT nw_diagnose('removing', 
 is($node->safe_psql('postgres', "$copies; SELECT nw_diagnose('removing', 'removing') > 0; SELECT nw_unregister('removing'); $copies"), "0\nt\n\n0", 'leaves no copies');
 $node->safe_psql('postgres', q{SELECT nw_register('removing', 'plain', tau => 1); SELECT nw_distill('removing', 'few', calibrate => false)});
 like(as_role('postgres', q{CREATE FUNCTION last(i int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF i = 3 THEN PERFORM nw_unregister('few'); END IF; RETURN i; END $$;
-	INSERT INTO nw_saved_prototype SELECT 'few', 'a', last(g), '[1]', 1, NULL, 1 FROM generate_series(1, 5) AS g}),
+	INSERT INTO nw_saved (name, class, ordinal, vector, members, source_id, mass) SELECT 'few', 'a', last(g), '[1]', 1, NULL, 1 FROM generate_series(1, 5) AS g}),
 	qr/set "few" was changed/, 'a set removed while it is restored');
 is($node->safe_psql('postgres', "SELECT nw_unregister('few'); SELECT nw_unregister('removing'); $copies"), "\n\n0", 'leaves none either');
 
