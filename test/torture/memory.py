@@ -43,6 +43,11 @@ def run(report, amount, seed):
                     report.note({"00000": "done", "53200": "out of memory"}.get(code, "SQLSTATE " + code))
                     if code not in ALLOWED | {"00000"}:
                         report.fail("another error than out of memory", (name, answer))
+                # ROLLBACK wants some memory, too
+                if isinstance(session.attempt("ROLLBACK"), tuple):
+                    report.note("a session that could not even roll back")
+                    session.close()
+                    continue
                 session.run("SELECT limit_memory(-1)")
                 session.run("SELECT nw_predict(embedding, 'queries') FROM queries LIMIT 1")
                 if session.value(LEFT) > before + (1 << 20):
