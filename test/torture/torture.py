@@ -9,13 +9,13 @@ import traceback
 # Name: amount of a long run, amount of a short one, what is counted.
 SCENARIOS = {
     "kill": (300, 3, "rounds"),
-    "concurrency": (900, 20, "seconds"),
+    "concurrency": (1200, 20, "seconds"),
     "cancel": (5000, 60, "cancels"),
     "memory": (2000, 30, "statements"),
     "flips": (10000, 80, "flips"),
     "arguments": (100000, 1500, "calls"),
     "engines": (400, 4, "workloads"),
-    "sqlsmith": (20000, 300, "queries"),
+    "sqlsmith": (75000, 300, "queries"),
 }
 
 
