@@ -16,12 +16,16 @@ EXTENSION = nwhead
 MODULE_big = nwhead
 DATA = $(sort $(wildcard nwhead--*.sql))
 
-# Every file of src/ belongs to the module, so that no list can fall behind.
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
+# Every file of src/ belongs to the module, so that no list can fall behind.  The
+# rooms, and which of them may include which, are in docs/architecture.md.
+ROOMS = src src/sql src/predict src/index src/sets src/bytes src/math src/math/simd
+TOP = $(or $(VPATH),.)
+OBJS = $(patsubst $(TOP)/%.c,%.o,$(sort $(wildcard $(ROOMS:%=$(TOP)/%/*.c))))
 
 # One arithmetic everywhere: a product and a sum are fused only where the source
 # says so, in bitcode too (see below).
 PG_CFLAGS = -std=gnu11 -ffp-contract=off
+PG_CPPFLAGS = -I$(TOP)/src
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
 REGRESS_OPTS = --outputdir=build/regress --encoding=UTF8 --no-locale \
@@ -54,7 +58,7 @@ ifeq ($(PORTNAME),linux)
 SHLIB_LINK += -Wl,-Bsymbolic
 endif
 
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(ROOMS:%=$(TOP)/%/*.h))
 
 else
 

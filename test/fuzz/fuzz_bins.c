@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "harness.h"
-#include "metrics.h"
-#include "state.h"
+#include "math/metrics.h"
+#include "bytes/aggregate_state.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

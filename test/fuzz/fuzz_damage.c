@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "damage.h"
+#include "bytes/damage.h"
 #include "harness.h"
 
 #define PAGE_SIZE	512

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "label_page.h"
+#include "bytes/label_page.h"
 
 #define MOST	300				/* items that a page of the inputs' size could hold, and more */
 

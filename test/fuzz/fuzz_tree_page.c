@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "tree_page.h"
+#include "bytes/tree_page.h"
 
 /* Compare the answers of a leaf with those of a plain search. */
 static void

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "harness.h"
-#include "vectext.h"
+#include "bytes/vector_text.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "state.h"
+#include "bytes/aggregate_state.h"
 
 #define MOST	32
 

@@ -3,6 +3,6 @@
  *		No inner loops: nothing that the targets call needs them, and they take
  *		long to compile.
  */
-#include "simd.h"
+#include "math/simd/simd.h"
 
 const NwSimd *nw_simd;

@@ -16,7 +16,7 @@ import psycopg2
 import psycopg2.extensions
 
 MODULE = os.environ.get("NW_TORTURE_MODULE", "")
-SOURCES = {os.path.basename(f) for f in glob.glob(os.environ.get("NW_ROOT", ".") + "/src/*.[ch]")}
+SOURCES = {os.path.basename(f) for f in glob.glob(os.environ.get("NW_ROOT", ".") + "/src/**/*.[ch]", recursive=True)}
 
 # What the server's log must never have.  A process that was killed on purpose has
 # signal 9.

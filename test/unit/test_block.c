@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "kernel.h"
-#include "simd.h"
+#include "math/kernel.h"
+#include "math/simd/simd.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "coarse.h"
-#include "simd.h"
+#include "math/copies.h"
+#include "math/simd/simd.h"
 
 #define ROWS	9
 

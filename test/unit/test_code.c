@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "code.h"
-#include "simd.h"
+#include "math/code.h"
+#include "math/simd/simd.h"
 
 #define ROWS	9
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "code.h"
-#include "gram.h"
-#include "simd.h"
+#include "math/code.h"
+#include "math/spectral.h"
+#include "math/simd/simd.h"
 
 #define ROWS	150
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "damage.h"
+#include "bytes/damage.h"
 
 #define SIZE	8192
 #define SLOTS	30

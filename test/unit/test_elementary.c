@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "elementary.h"
+#include "math/elementary.h"
 
 /* How far a result may be from the truth, in units of its last place. */
 #define MOST	0.95

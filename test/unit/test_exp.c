@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "simd.h"
+#include "math/simd/simd.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "gram.h"
-#include "simd.h"
+#include "math/spectral.h"
+#include "math/simd/simd.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 static const int dims[] = {1, 2, 7, 16, 33, 100, 255, 256, 257, 300};

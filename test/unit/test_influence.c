@@ -7,9 +7,9 @@
 #include <math.h>
 
 #include "check.h"
-#include "influence.h"
-#include "mass.h"
-#include "simd.h"
+#include "math/removable.h"
+#include "math/mass.h"
+#include "math/simd/simd.h"
 
 #define MOST	60
 #define CLASSES	4

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "kernel.h"
-#include "simd.h"
+#include "math/kernel.h"
+#include "math/simd/simd.h"
 
 static const NwKernel kernels[] = {NW_EUCLIDEAN, NW_GAUSSIAN, NW_HYPERSPHERE,
 NW_COSINE, NW_DOT};

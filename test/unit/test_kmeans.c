@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "kmeans.h"
-#include "random.h"
-#include "simd.h"
+#include "math/kmeans.h"
+#include "math/random.h"
+#include "math/simd/simd.h"
 
 /* A task with its rows and results, all of exact size. */
 typedef struct Problem

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "label_page.h"
+#include "bytes/label_page.h"
 
 #define SIZE	8160
 #define FIRST	1000u

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "mass.h"
-#include "simd.h"
+#include "math/mass.h"
+#include "math/simd/simd.h"
 
 /* nothing between the members, so that sums can be compared as bytes */
 _Static_assert(sizeof(NwMass) == NW_BINS * 16 + 8, "no padding");

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "metrics.h"
+#include "math/metrics.h"
 
 /* Make empty bins of exact size. */
 static NwBins *

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "influence.h"
-#include "mass.h"
-#include "simd.h"
+#include "math/removable.h"
+#include "math/mass.h"
+#include "math/simd/simd.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 

@@ -6,8 +6,8 @@
 #include <math.h>
 
 #include "check.h"
-#include "mass.h"
-#include "simd.h"
+#include "math/mass.h"
+#include "math/simd/simd.h"
 
 /* Make a number. */
 static NwScaled

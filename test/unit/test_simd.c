@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "simd.h"
+#include "math/simd/simd.h"
 
 static const char *const fast_names[] = {"avx2", "avx512"};
 

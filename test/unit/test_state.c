@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "metrics.h"
-#include "state.h"
-#include "vectext.h"
+#include "math/metrics.h"
+#include "bytes/aggregate_state.h"
+#include "bytes/vector_text.h"
 
 #define VOTE_MAX	1024
 

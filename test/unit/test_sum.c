@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "sum.h"
+#include "math/sum.h"
 
 #define TERMS	400
 

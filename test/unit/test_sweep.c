@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "simd.h"
-#include "sweep.h"
+#include "math/simd/simd.h"
+#include "math/sweep.h"
 
 #define BINS	15
 

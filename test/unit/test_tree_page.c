@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "tree_page.h"
+#include "bytes/tree_page.h"
 
 /* Small pages make high trees of few numbers. */
 #define SMALL		120

@@ -1,0 +1,189 @@
+/*
+ * math/removable.c
+ *		What the loss of a query would be without one of the supports.
+ */
+#include "math/removable.h"
+
+#include <math.h>
+
+#include "math/elementary.h"
+
+/* Make a sum empty. */
+void
+nw_removable_clear(NwRemovable *sum)
+{
+	nw_mass_clear(&sum->others);
+	sum->bin = -HUGE_VAL;
+	sum->hi = 0;
+	sum->lo = 0;
+}
+
+/* Tell whether one term is larger than another. */
+static inline bool
+is_larger(double bin_a, uint64_t hi_a, uint64_t lo_a,
+		  double bin_b, uint64_t hi_b, uint64_t lo_b)
+{
+	if (bin_a != bin_b)
+		return bin_a > bin_b;
+	if (hi_a != hi_b)
+		return hi_a > hi_b;
+	return lo_a > lo_b;
+}
+
+/* Put a term in the place of the largest, which joins the others. */
+static void
+replace_largest(NwRemovable *sum, double bin, uint64_t hi, uint64_t lo)
+{
+	if (sum->bin != -HUGE_VAL)
+		nw_mass_add_split(&sum->others, sum->bin, sum->hi, sum->lo);
+	sum->bin = bin;
+	sum->hi = hi;
+	sum->lo = lo;
+}
+
+/* Add terms. */
+void
+nw_removable_add_run(NwRemovable *sum, int n, const double *bin,
+					 const uint64_t *hi, const uint64_t *lo)
+{
+	int			largest = 0;
+
+	if (n <= 0)
+		return;
+	for (int i = 1; i < n; i++)
+	{
+		if (is_larger(bin[i], hi[i], lo[i],
+					  bin[largest], hi[largest], lo[largest]))
+			largest = i;
+	}
+
+	/* a new largest term stays out of the sum, be it in the middle */
+	if (is_larger(bin[largest], hi[largest], lo[largest],
+				  sum->bin, sum->hi, sum->lo))
+	{
+		nw_mass_add_run(&sum->others, largest, bin, hi, lo);
+		replace_largest(sum, bin[largest], hi[largest], lo[largest]);
+		largest++;
+		bin += largest;
+		hi += largest;
+		lo += largest;
+		n -= largest;
+	}
+	nw_mass_add_run(&sum->others, n, bin, hi, lo);
+}
+
+/* Add all terms of another sum. */
+void
+nw_removable_merge(NwRemovable *sum, const NwRemovable *other)
+{
+	if (other->bin == -HUGE_VAL)
+		return;
+	nw_removable_add_run(sum, 1, &other->bin, &other->hi, &other->lo);
+	nw_mass_merge(&sum->others, &other->others);
+}
+
+/* Add all terms up. */
+void
+nw_removable_mass(const NwRemovable *sum, NwMass *mass)
+{
+	*mass = sum->others;
+	if (sum->bin != -HUGE_VAL)
+		nw_mass_add_split(mass, sum->bin, sum->hi, sum->lo);
+}
+
+/*
+ * Take a term out of the value of a sum.
+ *
+ * Where it is the largest, the others were never mixed with it.  Where it is
+ * not, what it may have pushed out of the others is too small to show beside
+ * the largest.
+ */
+NwScaled
+nw_removable_without(const NwRemovable *sum, double bin, uint64_t hi,
+					 uint64_t lo)
+{
+	NwMass		mass;
+	NwScaled	rest;
+
+	/* equal terms are as good as one another */
+	if (bin == sum->bin && hi == sum->hi && lo == sum->lo)
+		return nw_mass_value(&sum->others);
+
+	nw_removable_mass(sum, &mass);
+	(void) nw_mass_without(&mass, bin, hi, lo, &rest);
+	return rest;
+}
+
+/* Take log(1 + x) of a number beyond double's range. */
+static double
+log_one_plus(NwScaled x)
+{
+	const NwScaled one = {1, 0};
+
+	/* 1 does not show beside 2^64 */
+	if (x.fraction != 0 && x.exponent > 64)
+		return nw_scaled_log(x);
+	return nw_log1p(nw_scaled_ratio(x, one));
+}
+
+/* Divide numbers without leaving their range; b is not 0. */
+static NwScaled
+divide(NwScaled a, NwScaled b)
+{
+	NwScaled	result = {0, 0};
+
+	if (a.fraction == 0)
+		return result;
+	result.fraction = a.fraction / b.fraction;
+	result.exponent = a.exponent - b.exponent;
+	if (result.fraction < 1)
+	{
+		result.fraction *= 2;
+		result.exponent -= 1;
+	}
+	return result;
+}
+
+/* Multiply numbers without leaving their range. */
+static NwScaled
+multiply(NwScaled a, NwScaled b)
+{
+	NwScaled	result = {0, 0};
+
+	if (a.fraction == 0 || b.fraction == 0)
+		return result;
+	result.fraction = a.fraction * b.fraction;
+	result.exponent = a.exponent + b.exponent;
+	if (result.fraction >= 2)
+	{
+		result.fraction /= 2;
+		result.exponent += 1;
+	}
+	return result;
+}
+
+/* Compute an influence. */
+double
+nw_influence_log(bool own, NwScaled term, NwScaled rest, NwScaled others)
+{
+	NwScaled	parts[3] = {others, rest, term};
+
+	if (own)
+	{
+		NwScaled	total = nw_scaled_sum(parts, 3);
+
+		if (rest.fraction == 0)
+			return HUGE_VAL;
+		return log_one_plus(multiply(divide(others, total),
+									 divide(term, rest)));
+	}
+	else
+	{
+		NwScaled	left = nw_scaled_sum(parts, 2);
+
+		if (left.fraction == 0)
+			return -HUGE_VAL;
+		/* 0 rather than -0 where the term does not show */
+		return 0.0 - log_one_plus(divide(term, left));
+	}
+}

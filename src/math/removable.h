@@ -1,0 +1,73 @@
+/*
+ * math/removable.h
+ *		What the loss of a query would be without one of the supports.
+ *
+ * The influence of a support is the cross-entropy of the query's truth
+ * without it, minus that with it: above 0 the support helps.  For a support
+ * of term t = exp(score), with r the mass of its class without it and o the
+ * mass of all other classes, log(1 - w) - [own] * log(1 - w/f) becomes
+ *
+ *		log1p(o * t / (r * (o + r + t)))	where its label is the truth,
+ *		-log1p(t / (o + r))					where it is not.
+ *
+ * Nothing is subtracted, so every digit is right whether w is near 0 or near
+ * 1, and f too, provided that r is: see NwRemovable.
+ *
+ * Pure C: no PostgreSQL, no allocation, no errors.
+ */
+#ifndef NW_MATH_REMOVABLE_H
+#define NW_MATH_REMOVABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "math/mass.h"
+
+/*
+ * The mass of a class that can do without any one of its terms.
+ *
+ * An NwMass forgets what is below 2^-64 of its largest term, and so cannot
+ * tell what is left without that one.  Here the largest term is kept apart
+ * from the sum of the others, and both answers are exact.
+ */
+typedef struct NwRemovable
+{
+	NwMass		others;			/* all terms but the largest */
+	double		bin;			/* the largest; -HUGE_VAL where there is none */
+	uint64_t	hi;
+	uint64_t	lo;
+} NwRemovable;
+
+extern void nw_removable_clear(NwRemovable *sum);
+
+/* Add n terms as NwSimd.exp_split makes them. */
+extern void nw_removable_add_run(NwRemovable *sum, int n, const double *bin,
+								 const uint64_t *hi, const uint64_t *lo);
+
+/* Add all terms of another sum. */
+extern void nw_removable_merge(NwRemovable *sum, const NwRemovable *other);
+
+/* The sum of all terms: the bits of an NwMass that was given them. */
+extern void nw_removable_mass(const NwRemovable *sum, NwMass *mass);
+
+/*
+ * The value of the sum without one of its terms: the bits of an NwMass that
+ * was given the others, 0 only where there are none.
+ */
+extern NwScaled nw_removable_without(const NwRemovable *sum, double bin,
+									 uint64_t hi, uint64_t lo);
+
+/*
+ * The influence of a support on a query whose truth has a support.
+ *
+ * own: the support's label is the truth; term: exp(its score); rest: the mass
+ * of its class without it; others: the mass of all other classes.
+ *
+ * +HUGE_VAL where own and rest is 0 (the class loses its only support), and
+ * -HUGE_VAL where not own and nothing is left at all (then the truth had no
+ * support).  Otherwise finite; never NaN.
+ */
+extern double nw_influence_log(bool own, NwScaled term, NwScaled rest,
+							   NwScaled others);
+
+#endif							/* NW_MATH_REMOVABLE_H */

@@ -1,0 +1,52 @@
+/*
+ * math/spectral.h
+ *		Bound the norm of a matrix that comes row by row.
+ *
+ * The norm is the largest |R v| over vectors v of length 1.  For rows that point
+ * in all directions it is far below the root of the sum of their squares, which
+ * any matrix obeys.
+ *
+ * Pure C: no PostgreSQL, no allocation, no errors.
+ */
+#ifndef NW_MATH_SPECTRAL_H
+#define NW_MATH_SPECTRAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A matrix of which at most so many rows or columns are multiplied. */
+#define NW_GRAM_SIDE	256
+
+typedef struct NwGram
+{
+	int			dim;
+	int			side;			/* of the products */
+	int			block;			/* rows gathered before they are multiplied */
+	bool		from_below;		/* bound the norm from there, too */
+	int			n;				/* rows gathered */
+	double		slack;			/* sum of squares of what rows may be off */
+	double		most;			/* bounds on the squared norm of blocks done */
+	double		least;
+	float	   *rows;			/* [block][dim], or [dim][block] */
+	double	   *wide;			/* some of these as double */
+	double	   *product;		/* [side][side] */
+	double	   *power;			/* [side][side] */
+	float	   *narrow;			/* [side][side] */
+} NwGram;
+
+/* The bytes that a matrix of so many columns works in: at most about 7 MB. */
+extern size_t nw_gram_memory(int dim);
+
+/* Begin; space has nw_gram_memory() bytes, aligned for double. */
+extern void nw_gram_init(NwGram *gram, int dim, bool from_below, void *space);
+
+/* Add a row [dim] of finite numbers, which is off by at most so much. */
+extern void nw_gram_add(NwGram *gram, const float *row, double off);
+
+/*
+ * Bound the norm of the rows added, and begin anew.  most is at least the norm,
+ * and least at most; it is 0 where nothing from below was asked for.
+ */
+extern void nw_gram_norm(NwGram *gram, double *most, double *least);
+
+#endif							/* NW_MATH_SPECTRAL_H */

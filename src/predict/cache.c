@@ -1,0 +1,401 @@
+/*
+ * predict/cache.c
+ *		Keep packed supports for the rest of a statement.
+ *
+ * SELECT nw_predict(e, 'birds') FROM inbox calls nw_predict once for each row
+ * of inbox, and all calls see the same birds.  So the first call packs them
+ * and the others find them here.  What is found must be exactly what a fresh
+ * read would return, so an entry is used only
+ *
+ *	- under a snapshot with the same contents, in the same transaction, with
+ *	  no subtransaction rolled back since;
+ *	- while no statement under way writes what was read under a command id
+ *	  that this snapshot sees: see statements.c;
+ *	- by the same user, in the same security context, under the same setting
+ *	  of row_security;
+ *	- while no relation that was read, and no role, schema or function, has
+ *	  been changed by DDL.
+ *
+ * That is enough where the rows depend on tables alone.  Views and policies
+ * may also depend on settings, which any function may change between two
+ * calls: their values are compared, too.  What depends on anything else is not
+ * kept (see steady.c).
+ *
+ * Rows of foreign tables are seen under a snapshot of somebody else's.  They
+ * serve only the expressions of one run of one query, not those that PL/pgSQL
+ * evaluates on its own, and only until anything has been written.
+ *
+ * Entries go away when the outermost statement ends, with the transaction,
+ * and before the memory in use would pass nwhead.statement_cache.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "lib/ilist.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "predict/cache.h"
+#include "sets/own_tables.h"
+#include "predict/statements.h"
+#include "sets/steady.h"
+
+typedef struct Entry
+{
+	dlist_node	node;
+	MemoryContext mcxt;
+
+	/* what a later call must match */
+	Oid			schema;
+	char	   *name;
+	SnapshotData snapshot;		/* its arrays are copies in mcxt */
+	Oid			user;
+	int			security_context;
+	bool		row_security;
+	NwPins	   *pins;			/* settings that matter; NULL where none does */
+	bool		foreign;		/* the run and the command must match too */
+	uint64		run;
+	CommandId	command;
+
+	List	   *relids;			/* all that was read, and their roots */
+	bool		stale;
+	bool		too_big;
+	NwSupport  *support;		/* NULL where it was only read */
+	Size		bytes;
+} Entry;
+
+int			nw_statement_cache = 256 * 1024;
+
+static dlist_head entries = DLIST_STATIC_INIT(entries);
+static MemoryContext cache_mcxt = NULL;
+
+/* Free an entry. */
+static void
+drop_entry(Entry *entry)
+{
+	dlist_delete(&entry->node);
+	MemoryContextDelete(entry->mcxt);
+}
+
+/* Free all entries, and what an error has left of another. */
+static void
+clear_cache(void)
+{
+	dlist_init(&entries);
+	if (cache_mcxt)
+		MemoryContextDeleteChildren(cache_mcxt);
+}
+
+/* Copy the contents of a snapshot. */
+static void
+copy_snapshot(SnapshotData *to, Snapshot from, MemoryContext mcxt)
+{
+	*to = *from;
+	if (from->xcnt > 0)
+	{
+		to->xip = MemoryContextAlloc(mcxt, from->xcnt * sizeof(TransactionId));
+		memcpy(to->xip, from->xip, from->xcnt * sizeof(TransactionId));
+	}
+	if (from->subxcnt > 0)
+	{
+		to->subxip = MemoryContextAlloc(mcxt, from->subxcnt *
+										sizeof(TransactionId));
+		memcpy(to->subxip, from->subxip, from->subxcnt *
+			   sizeof(TransactionId));
+	}
+}
+
+/* Compare two snapshots of one transaction by what they make visible. */
+static bool
+same_snapshot(const SnapshotData *a, const SnapshotData *b)
+{
+	return a->snapshot_type == b->snapshot_type &&
+		a->xmin == b->xmin && a->xmax == b->xmax &&
+		a->curcid == b->curcid &&
+		a->takenDuringRecovery == b->takenDuringRecovery &&
+		a->suboverflowed == b->suboverflowed &&
+		a->xcnt == b->xcnt && a->subxcnt == b->subxcnt &&
+		(a->xcnt == 0 ||
+		 memcmp(a->xip, b->xip, a->xcnt * sizeof(TransactionId)) == 0) &&
+		(a->subxcnt <= 0 ||
+		 memcmp(a->subxip, b->subxip,
+				a->subxcnt * sizeof(TransactionId)) == 0);
+}
+
+/* Say whether rows from elsewhere may be the same as they were. */
+static bool
+foreign_matches(const Entry *entry, const NwCacheKey *key)
+{
+	return key->run > 0 && entry->run == key->run &&
+		entry->command == GetCurrentCommandId(false) &&
+		!nw_statements_write_abroad();
+}
+
+/* Say whether an entry shows what a call would read. */
+static bool
+entry_matches(const Entry *entry, const NwCacheKey *key)
+{
+	Snapshot	snapshot = GetActiveSnapshot();
+	Oid			user;
+	int			security_context;
+
+	if (entry->stale || entry->schema != key->schema ||
+		strcmp(entry->name, key->name) != 0 ||
+		!same_snapshot(&entry->snapshot, snapshot))
+		return false;
+	GetUserIdAndSecContext(&user, &security_context);
+	if (entry->user != user || entry->security_context != security_context ||
+		entry->row_security != row_security)
+		return false;
+	return (entry->pins == NULL || nw_pins_hold(entry->pins)) &&
+		(!entry->foreign || foreign_matches(entry, key)) &&
+		!nw_statements_write(entry->relids);
+}
+
+void
+nw_cache_key(NwCacheKey *key, Oid schema, const char *name,
+			 MemoryContext caller)
+{
+	key->schema = schema;
+	key->name = name;
+	key->run = nw_statements_run(caller);
+}
+
+NwCacheState
+nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
+{
+	dlist_mutable_iter iter;
+
+	*support = NULL;
+	dlist_foreach_modify(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		if (entry->stale)
+			drop_entry(entry);
+		else if (entry_matches(entry, key))
+		{
+			if (entry->too_big)
+				return NW_CACHE_TOO_BIG;
+			if (entry->support == NULL ||
+				(need_ids && !entry->support->has_ids))
+				return NW_CACHE_SEEN;
+			dlist_move_head(&entries, &entry->node);
+			*support = entry->support;
+			return NW_CACHE_PACKED;
+		}
+	}
+	return NW_CACHE_NEW;
+}
+
+/* List all that a call reads: the registry, a scan's relations, the roots. */
+static List *
+list_relations(const NwCacheKey *key, const NwScan *scan)
+{
+	Oid			registry = nw_own_relid(key->schema, NW_REGISTRY);
+
+	return nw_statements_add_roots(lcons_oid(registry,
+											 list_copy(scan->relids)));
+}
+
+bool
+nw_cache_may_keep(const NwCacheKey *key, const NwScan *scan)
+{
+	return nw_statement_cache > 0 &&
+		GetActiveSnapshot()->snapshot_type == SNAPSHOT_MVCC &&
+		scan->steady &&
+		(!scan->foreign ||
+		 (key->run > 0 && !nw_statements_write_abroad())) &&
+		!nw_statements_write(list_relations(key, scan));
+}
+
+Size
+nw_cache_bound(void)
+{
+	return (Size) nw_statement_cache * 1024;
+}
+
+void
+nw_cache_forget(const NwSupport *support)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		if (entry->support == support)
+			drop_entry(entry);
+	}
+}
+
+bool
+nw_cache_reserve(Size bytes)
+{
+	Size		bound = nw_cache_bound();
+	Size		used = bytes;
+	dlist_mutable_iter iter;
+
+	if (bytes > bound)
+		return false;
+
+	/* from the entry used last; all that follow the first too many go */
+	dlist_foreach_modify(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		used += entry->bytes;
+		if (used > bound)
+			drop_entry(entry);
+	}
+	return true;
+}
+
+bool
+nw_cache_reserve_more(const NwSupport *support, Size bytes)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		if (entry->support == support)
+		{
+			if (entry->bytes == 0 || entry->bytes + bytes > nw_cache_bound())
+				return false;
+			entry->bytes += bytes;
+
+			/* it is the one used last, so that it is not among those to go */
+			dlist_move_head(&entries, &entry->node);
+			return nw_cache_reserve(0);
+		}
+	}
+	return false;
+}
+
+void
+nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
+			  NwSupport *support, bool too_big)
+{
+	MemoryContext mcxt;
+	MemoryContext caller;
+	Entry	   *entry;
+	dlist_mutable_iter iter;
+
+	/* an entry of the same key knew less */
+	dlist_foreach_modify(iter, &entries)
+	{
+		entry = dlist_container(Entry, node, iter.cur);
+		if (entry_matches(entry, key))
+			drop_entry(entry);
+	}
+
+	if (cache_mcxt == NULL)
+		cache_mcxt = AllocSetContextCreate(TopMemoryContext,
+										   "nwhead statement cache",
+										   ALLOCSET_SMALL_SIZES);
+	mcxt = AllocSetContextCreate(cache_mcxt, "nwhead cache entry",
+								 ALLOCSET_SMALL_SIZES);
+	caller = MemoryContextSwitchTo(mcxt);
+	entry = palloc0(sizeof(Entry));
+	entry->mcxt = mcxt;
+	entry->schema = key->schema;
+	entry->name = pstrdup(key->name);
+	copy_snapshot(&entry->snapshot, GetActiveSnapshot(), mcxt);
+	GetUserIdAndSecContext(&entry->user, &entry->security_context);
+	entry->row_security = row_security;
+	if (scan->settings != NIL)
+		entry->pins = nw_pins_create(scan->settings);
+	entry->foreign = scan->foreign;
+	entry->run = key->run;
+	entry->command = GetCurrentCommandId(false);
+	entry->relids = list_relations(key, scan);
+	entry->too_big = too_big;
+	entry->support = support;
+	if (support && !support->shared)
+	{
+		nw_support_move(support, mcxt);
+		entry->bytes = nw_support_memory(support);
+	}
+	dlist_push_head(&entries, &entry->node);
+	MemoryContextSwitchTo(caller);
+}
+
+/* Mark entries.  They are freed later: one may be in use. */
+void
+nw_cache_relation_changed(Oid relid)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &entries)
+	{
+		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+
+		if (!OidIsValid(relid) || list_member_oid(entry->relids, relid))
+			entry->stale = true;
+	}
+}
+
+/* Mark all entries: something that decides who may read what has changed. */
+static void
+rights_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	(void) arg;
+	(void) cacheid;
+	(void) hashvalue;
+	nw_cache_relation_changed(InvalidOid);
+}
+
+/* Forget everything at the end of a transaction. */
+static void
+transaction_event(XactEvent event, void *arg)
+{
+	(void) arg;
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			clear_cache();
+			break;
+		default:
+			break;
+	}
+}
+
+/*
+ * Forget everything when a subtransaction is rolled back: its rows vanish
+ * without a change to the fields of the snapshot.
+ */
+static void
+subtransaction_event(SubXactEvent event, SubTransactionId subid,
+					 SubTransactionId parent, void *arg)
+{
+	(void) subid;
+	(void) parent;
+	(void) arg;
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		clear_cache();
+}
+
+void
+nw_cache_init(void)
+{
+	/* roles and their members, schemas, functions, names of enum values */
+	const int	caches[] = {AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID, PROCOID,
+	ENUMOID};
+
+	nw_statements_init(clear_cache);
+	for (int i = 0; i < (int) lengthof(caches); i++)
+		CacheRegisterSyscacheCallback(caches[i], rights_changed, (Datum) 0);
+	RegisterXactCallback(transaction_event, NULL);
+	RegisterSubXactCallback(subtransaction_event, NULL);
+}

@@ -1,0 +1,380 @@
+/*
+ * predict/temperature.c
+ *		Search for the temperature of the least loss.
+ *
+ * Each pass goes over all queries and evaluates a whole grid of temperatures
+ * from the same distances, so a search takes a handful of passes.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "predict/temperature.h"
+#include "math/elementary.h"
+#include "sets/registry.h"
+
+/* The default grid, in units of the typical spread of scores. */
+#define GRID_LOW		0.003
+#define GRID_HIGH		1.0
+
+/* How often the grid may move on, and how finely the best is looked into. */
+#define MAX_EXTENSIONS	8
+#define WORTH_EXTENDING	1e-6	/* relative gain of the last extension */
+#define REFINE_STEPS	16
+
+/* Let a sweep be cancelled. */
+static void
+check_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
+NwSweep *
+nw_sweep_create(const double *tau, int n)
+{
+	NwSweep    *sweep = palloc0(sizeof(NwSweep));
+
+	sweep->n = n;
+	sweep->interrupt = check_interrupts;
+	sweep->point = palloc(n * sizeof(NwSweepPoint));
+	for (int i = 0; i < n; i++)
+	{
+		NwBins	   *bins = palloc(nw_bins_size(NW_CALIBRATION_BINS));
+
+		nw_bins_init(bins, NW_CALIBRATION_BINS);
+		nw_sweep_point_init(&sweep->point[i], tau[i], bins);
+	}
+	return sweep;
+}
+
+/* Compare doubles for qsort. */
+static int
+compare_doubles(const void *a, const void *b)
+{
+	double		x = *(const double *) a;
+	double		y = *(const double *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median of numbers, which are left sorted. */
+static double
+median(double *x, int64 n)
+{
+	qsort(x, n, sizeof(double), compare_doubles);
+	return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
+/* Note how far the typical score of a query is from its largest. */
+static void
+add_spread(NwTuning *tuning, double *score, int64 n)
+{
+	double		largest = NW_SCORE_NONE;
+	int64		kept = 0;
+
+	for (int64 i = 0; i < n; i++)
+	{
+		if (score[i] == NW_SCORE_NONE)
+			continue;
+		largest = Max(largest, score[i]);
+		score[kept++] = score[i];
+	}
+	if (kept == 0)
+		return;
+	if (tuning->nspread == tuning->spread_allocated)
+	{
+		tuning->spread_allocated = Max(256, 2 * tuning->spread_allocated);
+		tuning->spread = tuning->spread == NULL ?
+			MemoryContextAlloc(tuning->mcxt,
+							   tuning->spread_allocated * sizeof(double)) :
+			repalloc(tuning->spread,
+					 tuning->spread_allocated * sizeof(double));
+	}
+	tuning->spread[tuning->nspread++] = largest - median(score, kept);
+}
+
+/* Gather the logarithms of row weights in the support's order, or NULL. */
+static double *
+gather_log_weights(const NwSupport *support)
+{
+	double	   *result;
+	int64		base = 0;
+
+	if (!support->has_weights)
+		return NULL;
+	result = palloc_extended(support->n * sizeof(double), MCXT_ALLOC_HUGE);
+	for (int c = 0; c < support->nchunks; c++)
+	{
+		memcpy(result + base, support->chunk[c].log_weight,
+			   support->chunk[c].n * sizeof(double));
+		base += support->chunk[c].n;
+	}
+	return result;
+}
+
+/* Leave out of the scores the rows that the query itself is. */
+static void
+drop_own(const NwBatch *batch, const NwAnswer *answer, double *score)
+{
+	const NwSupport *support = batch->support;
+
+	if (answer->own_row >= 0)
+		score[answer->own_row] = NW_SCORE_NONE;
+	else if (batch->leave_one_out && answer->query_id)
+	{
+		int64		base = 0;
+
+		for (int c = 0; c < support->nchunks; c++)
+		{
+			const NwChunk *chunk = &support->chunk[c];
+
+			for (int i = 0; i < chunk->n; i++)
+			{
+				if (chunk->id[i] &&
+					strcmp(chunk->id[i], answer->query_id) == 0)
+					score[base + i] = NW_SCORE_NONE;
+			}
+			base += chunk->n;
+		}
+	}
+}
+
+/* Take in one answer. */
+static void
+take_answer(const NwAnswer *answer, void *arg)
+{
+	NwTuning   *tuning = arg;
+	const NwBatch *batch = tuning->batch;
+	const NwSupport *support = batch->support;
+	const int  *order = nw_labels_order(support->labels);
+	NwQuery		query = answer->tally.query;
+	int			nclasses = support->labels->n;
+	int			truth = -1;
+	double	   *score;
+
+	if (!answer->labelled)
+		return;
+	score = palloc_extended(2 * support->n * sizeof(double), MCXT_ALLOC_HUGE);
+	query.tau = query.inverse_tau = 1;
+	for (int64 i = 0; i < support->n; i += NW_BLOCK_ROWS)
+		nw_query_score(&query, answer->measure + i,
+					   (int) Min(NW_BLOCK_ROWS, support->n - i), score + i);
+	drop_own(batch, answer, score);
+
+	if (tuning->sweep == NULL)
+		add_spread(tuning, score, support->n);
+	else
+	{
+		double	   *log_weight = gather_log_weights(support);
+		double	   *work = palloc_extended(2 * nclasses * sizeof(double),
+										   MCXT_ALLOC_HUGE);
+
+		for (int i = 0; i < nclasses; i++)
+		{
+			if (order[i] == answer->truth_class)
+				truth = i;
+		}
+		nw_sweep_add(tuning->sweep, score, log_weight, support->class_start,
+					 nclasses, truth, score + support->n, work);
+		pfree(work);
+		if (log_weight)
+			pfree(log_weight);
+	}
+	pfree(score);
+}
+
+void
+nw_tuning_attach(NwTuning *tuning, NwBatch *batch)
+{
+	tuning->batch = batch;
+	batch->measures = true;
+	batch->callback = take_answer;
+	batch->arg = tuning;
+}
+
+/* Evaluate a list of temperatures. */
+static NwSweep *
+evaluate(NwTuning *tuning, const double *tau, int n)
+{
+	tuning->sweep = nw_sweep_create(tau, n);
+	tuning->pass(tuning);
+	return tuning->sweep;
+}
+
+/* What is best so far. */
+typedef struct Best
+{
+	double		tau;
+	double		nll;
+	double		ece;
+} Best;
+
+/* Keep a point of a sweep where it is better. */
+static void
+keep_point(Best *best, const NwSweep *sweep, int i)
+{
+	if (nw_sweep_nll(sweep, i) < best->nll)
+	{
+		best->tau = sweep->point[i].tau;
+		best->nll = nw_sweep_nll(sweep, i);
+		best->ece = nw_bins_ece(sweep->point[i].bins);
+	}
+}
+
+/* Keep the best point of a sweep where it is better; say where it is. */
+static int
+keep_best(Best *best, const NwSweep *sweep)
+{
+	int			i = nw_sweep_best(sweep);
+
+	keep_point(best, sweep, i);
+	return i;
+}
+
+/* The last point of a sweep whose loss is within a coin toss of the least. */
+static int
+last_nearly_best(const NwSweep *sweep)
+{
+	double		least = nw_sweep_loss(sweep, nw_sweep_best(sweep));
+	int			i = sweep->n - 1;
+
+	while (nw_sweep_loss(sweep, i) > least + M_LN2)
+		i--;
+	return i;
+}
+
+void
+nw_fill_evenly(double *tau, int n, double low, double high)
+{
+	for (int i = 0; i < n; i++)
+		tau[i] = n == 1 ? low : low + (high - low) * i / (n - 1);
+}
+
+/* Fill a list with values from low to high, each the same factor apart. */
+static void
+fill_geometrically(double *tau, int n, double low, double high)
+{
+	nw_fill_evenly(tau, n, nw_log(low), nw_log(high));
+	for (int i = 0; i < n; i++)
+		tau[i] = Max(NW_TAU_MIN, Min(NW_TAU_MAX, nw_exp(tau[i])));
+}
+
+/* Look between the neighbours of a grid's best for a better one. */
+static void
+refine(NwTuning *tuning, Best *best, double low, double high)
+{
+	double		tau[REFINE_STEPS];
+	double		nll[3];
+	NwSweep    *sweep;
+	int			i;
+
+	fill_geometrically(tau, REFINE_STEPS, low, high);
+	sweep = evaluate(tuning, tau, REFINE_STEPS);
+	i = keep_best(best, sweep);
+	if (i > 0 && i < REFINE_STEPS - 1)
+	{
+		double		vertex;
+
+		for (int k = 0; k < 3; k++)
+			nll[k] = nw_sweep_nll(sweep, i - 1 + k);
+		vertex = nw_sweep_vertex(tau + i - 1, nll);
+		(void) keep_best(best, evaluate(tuning, &vertex, 1));
+	}
+}
+
+/*
+ * Search a grid around the spread of the scores, and beyond its edges; true
+ * where no query was wrong at the lower edge.
+ */
+static bool
+search(NwTuning *tuning, Best *best, int steps)
+{
+	double	   *tau = palloc(steps * sizeof(double));
+	double		spread = 0;
+	double		low;
+	double		high;
+
+	tuning->sweep = NULL;
+	tuning->pass(tuning);
+	if (tuning->nspread > 0)
+		spread = median(tuning->spread, tuning->nspread);
+	if (!(spread > 0))
+		spread = best->tau;
+	low = spread * GRID_LOW;
+	high = spread * GRID_HIGH;
+	for (int round = 0; round <= MAX_EXTENSIONS; round++)
+	{
+		NwSweep    *sweep;
+		double		nll = best->nll;
+		int			i;
+
+		fill_geometrically(tau, steps, low, high);
+		sweep = evaluate(tuning, tau, steps);
+		i = nw_sweep_best(sweep);
+		if (i == 0 && sweep->point[0].wrong == 0)
+		{
+			keep_point(best, sweep, last_nearly_best(sweep));
+			return true;
+		}
+		keep_point(best, sweep, i);
+		if (i > 0 && i < steps - 1)
+		{
+			refine(tuning, best, tau[i - 1], tau[i + 1]);
+			return false;
+		}
+
+		/* a loss that no longer falls has no minimum worth going on for */
+		if (round > 0 && nll - best->nll <= WORTH_EXTENDING * nll)
+			return false;
+
+		/* overlap by a step, so that a minimum at the seam is inside */
+		if (i == 0)
+		{
+			double		factor = high / low;
+
+			high = steps > 1 ? tau[1] : low;
+			low = high / factor;
+		}
+		else
+		{
+			double		factor = high / low;
+
+			low = tau[steps - 2];
+			high = low * factor;
+		}
+	}
+	return false;
+}
+
+NwTuned
+nw_tune(NwTuning *tuning, double before, double low, double high, int steps)
+{
+	NwTuned		result = {.tau = before};
+	NwSweep    *sweep = evaluate(tuning, &before, 1);
+	Best		best;
+
+	result.n = sweep->queries;
+	result.seen = sweep->queries - sweep->unseen;
+	result.nll_before = nw_sweep_nll(sweep, 0);
+	result.ece_before = nw_bins_ece(sweep->point[0].bins);
+	best = (Best) {before, result.nll_before, result.ece_before};
+	if (result.seen > 0)
+	{
+		if (low > 0)
+		{
+			double	   *tau = palloc(steps * sizeof(double));
+
+			nw_fill_evenly(tau, steps, low, high);
+			(void) keep_best(&best, evaluate(tuning, tau, steps));
+		}
+		else
+			result.flawless = search(tuning, &best, steps);
+	}
+	result.tau = best.tau;
+	result.nll = best.nll;
+	result.ece = best.ece;
+	return result;
+}

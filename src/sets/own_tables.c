@@ -1,0 +1,465 @@
+/*
+ * sets/own_tables.c
+ *		Open the extension's own tables, verified, and write their rows.
+ *
+ * The tables belong to a superuser, whoever created the extension, so that
+ * nobody else can put anything in their place.  They lie in a schema that may
+ * belong to anyone, though, and superusers make mistakes (ALTER TABLE ...
+ * OWNER TO, REASSIGN OWNED), so what is found by name is compared with what the
+ * script made, before anything is read or written.  The verdict holds until the
+ * relation cache hears of a change.
+ *
+ * Rows are written by the table's own access method: no query is parsed, no
+ * name looked up and no trigger fired, so there is no place for anybody's code,
+ * and no other user's rights are needed.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "rewrite/rowsecurity.h"
+#include "tcop/utility.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "sets/own_tables.h"
+#include "sets/pgvector.h"
+
+#define EXTENSION_NAME	"nwhead"
+#define VERSION_NAME	"nw_version"
+
+/* In a list of column types: pgvector's type vector. */
+#define VECTOR_TYPE		InvalidOid
+
+#define MAX_INDEXES		2
+
+/* An index by which rows are looked up. */
+typedef struct OwnIndex
+{
+	const char *name;			/* NULL where there is none */
+	bool		unique;
+	int			nkeys;
+	AttrNumber	key[2];
+} OwnIndex;
+
+/* What the script makes. */
+typedef struct OwnTable
+{
+	const char *name;
+	bool		secured;		/* by row-level security, with one policy */
+	int			ncolumns;
+	const Oid  *types;			/* [ncolumns] */
+	OwnIndex	index[MAX_INDEXES];
+} OwnTable;
+
+static const Oid registry_types[] = {
+	INT8OID, TEXTOID, REGROLEOID, TEXTOID, TEXTOID, NAMEOID, NAMEOID, NAMEOID,
+	NAMEOID, NAMEOID, NAMEOID, TEXTOID, FLOAT8OID, INT4OID, INT8OID, INT4OID,
+	INT8OID, BOOLOID
+};
+
+static const Oid prototype_types[] = {
+	INT8OID, TEXTOID, INT4OID, VECTOR_TYPE, INT8OID, TEXTOID, FLOAT8OID
+};
+
+static const Oid influence_types[] = {
+	INT8OID, INT8OID, BOOLOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID,
+	TEXTOID, FLOAT8OID, FLOAT8OID
+};
+
+static const Oid suspect_types[] = {
+	INT8OID, INT8OID, TEXTOID, TEXTOID, TEXTOID, FLOAT8OID, FLOAT8OID,
+	FLOAT8OID, FLOAT8OID, INT8OID
+};
+
+static const Oid saved_types[] = {
+	TEXTOID, NAMEOID, TEXTOID, TEXTOID, NAMEOID, NAMEOID, NAMEOID, NAMEOID,
+	NAMEOID, NAMEOID, TEXTOID, FLOAT8OID, INT4OID, INT8OID, INT4OID, BOOLOID,
+	TEXTOID, INT4OID, VECTOR_TYPE, INT8OID, TEXTOID, FLOAT8OID
+};
+
+#define COLUMNS(types)	lengthof(types), types
+
+/* By NwOwnTable. */
+static const OwnTable own_tables[] = {
+	{"nw_registry", false, COLUMNS(registry_types),
+	{{"nw_registry_name", true, 1, {Anum_name}}}},
+	{"nw_prototype", true, COLUMNS(prototype_types),
+	{{"nw_prototype_set", false, 1, {Anum_prototype_set}}}},
+	{"nw_diagnosed_influence", true, COLUMNS(influence_types),
+		{{"nw_diagnosed_influence_support", false, 2,
+		{Anum_diagnosis_support, Anum_diagnosis_queries}},
+	{"nw_diagnosed_influence_queries", false, 1, {Anum_diagnosis_queries}}}},
+	{"nw_diagnosed_suspect", true, COLUMNS(suspect_types),
+		{{"nw_diagnosed_suspect_support", false, 2,
+		{Anum_diagnosis_support, Anum_diagnosis_queries}},
+	{"nw_diagnosed_suspect_queries", false, 1, {Anum_diagnosis_queries}}}},
+	{"nw_saved", false, COLUMNS(saved_types), {{0}}}
+};
+
+StaticAssertDecl(lengthof(own_tables) == NW_OWN_TABLES,
+				 "one description for each table");
+StaticAssertDecl(lengthof(registry_types) == Anum_centroids,
+				 "one type for each column of the registry");
+
+/* What was found to be as it should. */
+typedef struct Verdict
+{
+	Oid			relid;			/* InvalidOid where nothing is known */
+	Oid			index[MAX_INDEXES];
+} Verdict;
+
+static Verdict verdicts[NW_OWN_TABLES];
+
+/* Forget a verdict on a relation that changes. */
+static void
+forget_relation(Datum arg, Oid relid)
+{
+	(void) arg;
+	for (int i = 0; i < NW_OWN_TABLES; i++)
+	{
+		Verdict    *verdict = &verdicts[i];
+
+		if (!OidIsValid(relid) || verdict->relid == relid ||
+			verdict->index[0] == relid || verdict->index[1] == relid)
+			verdict->relid = InvalidOid;
+	}
+}
+
+/* Forget all verdicts: a role has changed, perhaps the tables' owner. */
+static void
+forget_all(Datum arg, int cacheid, uint32 hashvalue)
+{
+	(void) cacheid;
+	(void) hashvalue;
+	forget_relation(arg, InvalidOid);
+}
+
+void
+nw_own_init(void)
+{
+	CacheRegisterRelcacheCallback(forget_relation, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, forget_all, (Datum) 0);
+}
+
+Oid
+nw_extension_schema(FunctionCallInfo fcinfo)
+{
+	return get_func_namespace(fcinfo->flinfo->fn_oid);
+}
+
+Oid
+nw_extension_find(const char *name, Oid *schema)
+{
+	Relation	rel;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			extension = InvalidOid;
+
+	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
+				F_NAMEEQ, CStringGetDatum(name));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_extension form = (Form_pg_extension) GETSTRUCT(tuple);
+
+		extension = form->oid;
+		if (schema)
+			*schema = form->extnamespace;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return extension;
+}
+
+const char *
+nw_own_name(NwOwnTable table)
+{
+	return own_tables[table].name;
+}
+
+/* Say that something is not what the script made. */
+static void
+report_altered(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("relation \"%s\" of extension \"%s\" has been altered",
+					name, EXTENSION_NAME),
+			 errdetail("It has to be as the extension's script made it, and to belong to a superuser."),
+			 errhint("Undo the change, or drop the extension and create it again.")));
+}
+
+/* Find a relation of the extension's by its name. */
+static Oid
+find_relation(Oid schema, const char *name)
+{
+	Oid			relid = get_relname_relid(name, schema);
+
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"%s\" of extension \"%s\" does not exist",
+						name, EXTENSION_NAME),
+				 errhint("Drop the extension and create it again.")));
+	return relid;
+}
+
+/* True for a relation of the kind given that a superuser has charge of. */
+static bool
+is_trustworthy(Relation rel, char relkind)
+{
+	Form_pg_class form = rel->rd_rel;
+	Oid			extension = nw_extension_find(EXTENSION_NAME, NULL);
+
+	return form->relkind == relkind &&
+		form->relpersistence == RELPERSISTENCE_PERMANENT &&
+		superuser_arg(form->relowner) &&
+		OidIsValid(extension) &&
+		getExtensionOfObject(RelationRelationId,
+							 RelationGetRelid(rel)) == extension;
+}
+
+/* True where a table has the columns it was made with, and no others. */
+static bool
+columns_match(TupleDesc desc, const OwnTable *own)
+{
+	if (desc->natts != own->ncolumns)
+		return false;
+	for (int i = 0; i < own->ncolumns; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+		Oid			type = own->types[i] == VECTOR_TYPE ? nw_vector_oid() :
+			own->types[i];
+
+		if (attribute->attisdropped || attribute->atttypid != type ||
+			attribute->atttypmod != -1)
+			return false;
+	}
+	return true;
+}
+
+/* True where every trigger is a foreign key's or the extension's own. */
+static bool
+triggers_match(Relation rel)
+{
+	/* looking into catalogs may rebuild the relation, and free its triggers */
+	const TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
+
+	for (int i = 0; triggers && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+
+		if (trigger->tgisinternal ?
+			trigger->tgfoid >= FirstUnpinnedObjectId :
+			getExtensionOfObject(ProcedureRelationId, trigger->tgfoid) !=
+			nw_extension_find(EXTENSION_NAME, NULL))
+			return false;
+	}
+	return true;
+}
+
+/* True where a table is guarded by the script's policy, or meant to be open. */
+static bool
+policies_match(Relation rel, bool secured)
+{
+	int			npolicies = rel->rd_rsdesc ?
+		list_length(rel->rd_rsdesc->policies) : 0;
+
+	return rel->rd_rel->relrowsecurity == secured &&
+		npolicies == (secured ? 1 : 0);
+}
+
+/* True where writing to a table's indexes runs no code but PostgreSQL's. */
+static bool
+indexes_match(Relation rel)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *cell;
+	bool		match = true;
+
+	foreach(cell, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		match &= index->rd_rel->relam == BTREE_AM_OID &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs,
+						   NULL) &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+		for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+			match &= index->rd_opfamily[i] < FirstUnpinnedObjectId;
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	return match;
+}
+
+/* True where an index finds the rows of a table by the columns given. */
+static bool
+index_matches(Oid relid, const OwnIndex *own, Oid indexid, TupleDesc desc)
+{
+	Relation	index = relation_open(indexid, AccessShareLock);
+	Form_pg_index form = index->rd_index;
+	bool		match;
+
+	match = index->rd_rel->relkind == RELKIND_INDEX &&
+		index->rd_rel->relam == BTREE_AM_OID &&
+		form->indrelid == relid && form->indisvalid && form->indisready &&
+		form->indislive && form->indisunique == own->unique &&
+		form->indimmediate && form->indnkeyatts == own->nkeys &&
+		form->indnatts == own->nkeys;
+	for (int i = 0; match && i < own->nkeys; i++)
+	{
+		bool		is_text = TupleDescAttr(desc, own->key[i] - 1)->atttypid ==
+			TEXTOID;
+
+		match = form->indkey.values[i] == own->key[i] &&
+			index->rd_opfamily[i] == (is_text ? TEXT_BTREE_FAM_OID :
+									  INTEGER_BTREE_FAM_OID) &&
+			index->rd_opcintype[i] == (is_text ? TEXTOID : INT8OID) &&
+			index->rd_indcollation[i] == (is_text ? C_COLLATION_OID :
+										  InvalidOid);
+	}
+	relation_close(index, AccessShareLock);
+	return match;
+}
+
+/* Insist that an open table is what the script made, and note its indexes. */
+static void
+verify_table(Relation rel, Oid schema, const OwnTable *own, Verdict *verdict)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	Oid			index[MAX_INDEXES] = {InvalidOid, InvalidOid};
+
+	if (!is_trustworthy(rel, RELKIND_RELATION) ||
+		RelationGetNamespace(rel) != schema ||
+		strcmp(RelationGetRelationName(rel), own->name) != 0 ||
+		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
+		rel->rd_rel->relispartition || has_subclass(RelationGetRelid(rel)) ||
+		rel->rd_rules != NULL || !columns_match(desc, own) ||
+		!triggers_match(rel) || !policies_match(rel, own->secured) ||
+		!indexes_match(rel))
+		report_altered(own->name);
+	for (int i = 0; i < MAX_INDEXES && own->index[i].name; i++)
+	{
+		index[i] = find_relation(schema, own->index[i].name);
+		if (!index_matches(RelationGetRelid(rel), &own->index[i], index[i],
+						   desc))
+			report_altered(own->index[i].name);
+	}
+	memcpy(verdict->index, index, sizeof(index));
+	verdict->relid = RelationGetRelid(rel);
+}
+
+Relation
+nw_own_open(Oid schema, NwOwnTable table, LOCKMODE lockmode)
+{
+	const OwnTable *own = &own_tables[table];
+	Verdict    *verdict = &verdicts[table];
+	Relation	rel;
+
+	if (lockmode > AccessShareLock)
+		PreventCommandIfReadOnly("UPDATE");
+	rel = relation_open(find_relation(schema, own->name), lockmode);
+
+	/* taking the lock has let in what the verdict has to be dropped for */
+	if (verdict->relid != RelationGetRelid(rel))
+		verify_table(rel, schema, own, verdict);
+	return rel;
+}
+
+Oid
+nw_own_relid(Oid schema, NwOwnTable table)
+{
+	Relation	rel = nw_own_open(schema, table, AccessShareLock);
+	Oid			relid = RelationGetRelid(rel);
+
+	table_close(rel, AccessShareLock);
+	return relid;
+}
+
+Oid
+nw_own_index(Relation rel, NwOwnTable table, AttrNumber column)
+{
+	const Verdict *verdict = &verdicts[table];
+
+	for (int i = 0; i < MAX_INDEXES; i++)
+	{
+		if (own_tables[table].index[i].name &&
+			own_tables[table].index[i].key[0] == column)
+			return verdict->index[i];
+	}
+	elog(ERROR, "table \"%s\" has no index on column %d",
+		 RelationGetRelationName(rel), column);
+	return InvalidOid;			/* keep the compiler quiet */
+}
+
+int64
+nw_own_next_version(Oid schema)
+{
+	Oid			relid = find_relation(schema, VERSION_NAME);
+	Relation	rel = relation_open(relid, RowExclusiveLock);
+
+	if (!is_trustworthy(rel, RELKIND_SEQUENCE))
+		report_altered(VERSION_NAME);
+	relation_close(rel, NoLock);
+	return nextval_internal(relid, false);
+}
+
+void
+nw_own_insert(Relation rel, Datum *values, bool *nulls)
+{
+	HeapTuple	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+
+	CatalogTupleInsert(rel, tuple);
+	heap_freetuple(tuple);
+}
+
+void
+nw_own_key(ScanKey key, AttrNumber column, int64 value)
+{
+	ScanKeyInit(key, column, BTEqualStrategyNumber, F_INT8EQ,
+				Int64GetDatum(value));
+}
+
+void
+nw_own_delete(Relation rel, NwOwnTable table, ScanKey keys, int nkeys)
+{
+	Oid			index = nw_own_index(rel, table, keys[0].sk_attno);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	scan = systable_beginscan(rel, index, true, snapshot, nkeys, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CatalogTupleDelete(rel, &tuple->t_self);
+		CHECK_FOR_INTERRUPTS();
+	}
+	systable_endscan(scan);
+	UnregisterSnapshot(snapshot);
+}

@@ -1,0 +1,480 @@
+/*
+ * sets/registry.c
+ *		Read and write the table of registered sets.
+ *
+ * The registry is an ordinary table that everyone may read and nobody writes
+ * directly.  It has the names of relations and columns, never their OIDs; what
+ * the names mean is looked up at each use.  Reads go straight to the table by
+ * name under the caller's snapshot.
+ *
+ * Whoever writes first takes a lock on the name.  Three modes of it matter:
+ * RowExclusiveLock to write copies of a set's rows, ShareUpdateExclusiveLock to
+ * change a set that stays, AccessExclusiveLock to add or remove one.  So a set
+ * does not vanish under a diagnosis, and no copies outlive it.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "tcop/utility.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "sets/owner.h"
+#include "sets/registry.h"
+
+/* How many names a hint lists. */
+#define HINT_NAMES	20
+
+void
+nw_check_tau(double tau)
+{
+	if (!nw_tau_is_valid(tau))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("tau must be positive and finite, not %g", tau),
+				 errhint("Values from %g to %g are accepted; 1 is the default.",
+						 NW_TAU_MIN, NW_TAU_MAX)));
+}
+
+NwKernel
+nw_check_kernel(const char *name)
+{
+	NwKernel	kernel;
+
+	if (!nw_kernel_parse(name, &kernel))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown kernel \"%s\"", name),
+				 errhint("The kernels are %s.", NW_KERNEL_NAMES)));
+	return kernel;
+}
+
+/* Complain about a row that the functions did not write. */
+static void
+report_damage(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("the registry's entry of set \"%s\" is damaged",
+					name ? name : ""),
+			 errhint("Register the set again with replace => true.")));
+}
+
+/* Copy a text or name attribute, or return NULL. */
+static char *
+get_string(const Datum *values, const bool *nulls, int attnum, TupleDesc desc)
+{
+	Datum		value = values[attnum - 1];
+
+	if (nulls[attnum - 1])
+		return NULL;
+	if (TupleDescAttr(desc, attnum - 1)->atttypid == NAMEOID)
+		return pstrdup(NameStr(*DatumGetName(value)));
+	return TextDatumGetCString(value);
+}
+
+/* Decode a row of the registry. */
+static NwSet *
+decode_set(HeapTuple tuple, TupleDesc desc)
+{
+	NwSet	   *set = palloc0(sizeof(NwSet));
+	Datum		values[Anum_centroids];
+	bool		nulls[Anum_centroids];
+	char	   *kernel;
+
+	heap_deform_tuple(tuple, desc, values, nulls);
+	kernel = get_string(values, nulls, Anum_kernel, desc);
+	set->name = get_string(values, nulls, Anum_name, desc);
+	if (!nulls[Anum_set_id - 1])
+		set->set_id = DatumGetInt64(values[Anum_set_id - 1]);
+	if (!nulls[Anum_owner - 1])
+		set->owner = DatumGetObjectId(values[Anum_owner - 1]);
+	set->mode = get_string(values, nulls, Anum_mode, desc);
+	set->parent = get_string(values, nulls, Anum_parent, desc);
+	set->schema = get_string(values, nulls, Anum_schema, desc);
+	set->relation = get_string(values, nulls, Anum_relation, desc);
+	set->embedding = get_string(values, nulls, Anum_embedding, desc);
+	set->label = get_string(values, nulls, Anum_label, desc);
+	set->id = get_string(values, nulls, Anum_id, desc);
+	set->weight = get_string(values, nulls, Anum_weight, desc);
+	if (!nulls[Anum_tau - 1])
+		set->tau = DatumGetFloat8(values[Anum_tau - 1]);
+	if (!nulls[Anum_k - 1])
+		set->k = DatumGetInt32(values[Anum_k - 1]);
+	if (!nulls[Anum_seed - 1])
+		set->seed = DatumGetInt64(values[Anum_seed - 1]);
+	if (!nulls[Anum_dim - 1])
+		set->dim = DatumGetInt32(values[Anum_dim - 1]);
+	if (!nulls[Anum_version - 1])
+		set->version = DatumGetInt64(values[Anum_version - 1]);
+	set->centroids = !nulls[Anum_centroids - 1] &&
+		DatumGetBool(values[Anum_centroids - 1]);
+
+	if (!set->name || !set->mode || !set->schema || !set->relation ||
+		!set->embedding || !kernel || nulls[Anum_set_id - 1] ||
+		nulls[Anum_version - 1] ||
+		!nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau))
+		report_damage(set->name);
+	return set;
+}
+
+bool
+nw_set_is_distilled(const NwSet *set)
+{
+	return strcmp(set->mode, "full") != 0;
+}
+
+/* Begin to look up a set in the open registry by its name. */
+static SysScanDesc
+begin_find(Relation rel, const char *name, Snapshot snapshot)
+{
+	ScanKeyData key;
+
+	ScanKeyEntryInitialize(&key, 0, Anum_name, BTEqualStrategyNumber,
+						   TEXTOID, C_COLLATION_OID, F_TEXTEQ,
+						   CStringGetTextDatum(name));
+	return systable_beginscan(rel, nw_own_index(rel, NW_REGISTRY, Anum_name),
+							  true, snapshot, 1, &key);
+}
+
+NwSet *
+nw_set_find(Oid schema, const char *name)
+{
+	Relation	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	SysScanDesc scan = begin_find(rel, name, GetActiveSnapshot());
+	HeapTuple	tuple = systable_getnext(scan);
+	NwSet	   *set = NULL;
+
+	if (HeapTupleIsValid(tuple))
+		set = decode_set(tuple, RelationGetDescr(rel));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return set;
+}
+
+void
+nw_set_each(Oid schema, NwSetCallback callback, void *arg)
+{
+	Relation	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	Relation	index = index_open(nw_own_index(rel, NW_REGISTRY, Anum_name),
+								   AccessShareLock);
+	SysScanDesc scan = systable_beginscan_ordered(rel, index,
+												  GetActiveSnapshot(), 0, NULL);
+	HeapTuple	tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan,
+															 ForwardScanDirection)))
+	{
+		callback(decode_set(tuple, RelationGetDescr(rel)), arg);
+		CHECK_FOR_INTERRUPTS();
+	}
+	systable_endscan_ordered(scan);
+	index_close(index, AccessShareLock);
+	table_close(rel, AccessShareLock);
+}
+
+/* List the first few names in the registry, for a hint. */
+static char *
+known_names(Oid schema)
+{
+	StringInfoData names;
+	Relation	rel;
+	Relation	index;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	int			n = 0;
+
+	initStringInfo(&names);
+	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	index = index_open(nw_own_index(rel, NW_REGISTRY, Anum_name),
+					   AccessShareLock);
+	scan = systable_beginscan_ordered(rel, index, GetActiveSnapshot(), 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan,
+															 ForwardScanDirection)))
+	{
+		bool		isnull;
+		Datum		name = heap_getattr(tuple, Anum_name, RelationGetDescr(rel),
+										&isnull);
+
+		if (n++ == HINT_NAMES)
+		{
+			appendStringInfoString(&names, " and others");
+			break;
+		}
+		appendStringInfo(&names, "%s\"%s\"", n > 1 ? ", " : "",
+						 isnull ? "" : TextDatumGetCString(name));
+	}
+	systable_endscan_ordered(scan);
+	index_close(index, AccessShareLock);
+	table_close(rel, AccessShareLock);
+	return names.len > 0 ? names.data : NULL;
+}
+
+NwSet *
+nw_set_get(Oid schema, const char *name)
+{
+	NwSet	   *set = nw_set_find(schema, name);
+
+	if (set == NULL)
+	{
+		char	   *names = known_names(schema);
+
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("set \"%s\" is not registered", name),
+				 names ? errhint("The registered sets are %s.", names) :
+				 errhint("Register one with nw_register.")));
+	}
+	return set;
+}
+
+bool
+nw_set_is_mine(Oid schema, const NwSet *set)
+{
+	return nw_owner_is_caller(nw_own_relid(schema, NW_REGISTRY), set->owner);
+}
+
+char *
+nw_set_owner_name(Oid schema, const NwSet *set)
+{
+	return nw_owner_name(nw_own_relid(schema, NW_REGISTRY), set->owner);
+}
+
+void
+nw_set_check_owner(Oid schema, const NwSet *set)
+{
+	char	   *owner;
+
+	if (nw_set_is_mine(schema, set))
+		return;
+	owner = nw_set_owner_name(schema, set);
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("must be owner of set \"%s\"", set->name),
+			 owner ? errdetail("Set \"%s\" belongs to role \"%s\".",
+							   set->name, owner) :
+			 errdetail("The role that owned set \"%s\" is gone; a superuser can remove it.",
+					   set->name)));
+}
+
+/* Lock a set's name until the transaction ends. */
+static void
+lock_name(Oid schema, const char *name, LOCKMODE lockmode)
+{
+	Oid			registry = nw_own_relid(schema, NW_REGISTRY);
+	uint32		hash = hash_bytes((const unsigned char *) name,
+								  (int) strlen(name));
+
+	PreventCommandIfReadOnly("UPDATE");
+	LockDatabaseObject(registry, hash, 0, lockmode);
+}
+
+/*
+ * Find the row of a set as it is now, whatever the snapshot; NULL where it is
+ * gone.  Its name has been locked.
+ */
+static HeapTuple
+find_current(Relation rel, const char *name)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	SysScanDesc scan = begin_find(rel, name, snapshot);
+	HeapTuple	tuple = systable_getnext(scan);
+
+	if (HeapTupleIsValid(tuple))
+		tuple = heap_copytuple(tuple);
+	systable_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	return tuple;
+}
+
+/* The same, or a complaint where the set is no longer as it was read. */
+static HeapTuple
+find_unchanged(Relation rel, const NwSet *set, bool any_version)
+{
+	HeapTuple	tuple = find_current(rel, set->name);
+	NwSet	   *now = HeapTupleIsValid(tuple) ?
+		decode_set(tuple, RelationGetDescr(rel)) : NULL;
+
+	if (now == NULL || now->set_id != set->set_id ||
+		(!any_version && now->version != set->version))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("set \"%s\" was changed by a concurrent transaction",
+						set->name),
+				 errhint("Try again.")));
+	return tuple;
+}
+
+void
+nw_set_hold(Oid schema, const NwSet *set)
+{
+	Relation	rel;
+
+	lock_name(schema, set->name, RowExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	heap_freetuple(find_unchanged(rel, set, true));
+	table_close(rel, AccessShareLock);
+}
+
+/* Make a row of the registry. */
+static void
+describe_set(const NwSet *set, Datum *values, bool *nulls)
+{
+	const char *const texts[] = {
+		set->name, set->mode, set->parent, nw_kernel_name(set->kernel)
+	};
+	const char *const names[] = {
+		set->schema, set->relation, set->embedding, set->label, set->id,
+		set->weight
+	};
+	const int	text_columns[] = {Anum_name, Anum_mode, Anum_parent, Anum_kernel};
+
+	memset(nulls, 0, sizeof(bool) * Anum_centroids);
+	for (int i = 0; i < (int) lengthof(texts); i++)
+	{
+		nulls[text_columns[i] - 1] = texts[i] == NULL;
+		values[text_columns[i] - 1] = texts[i] ? CStringGetTextDatum(texts[i]) :
+			(Datum) 0;
+	}
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		nulls[Anum_schema - 1 + i] = names[i] == NULL;
+		values[Anum_schema - 1 + i] = names[i] ?
+			DirectFunctionCall1(namein, CStringGetDatum(names[i])) : (Datum) 0;
+	}
+	values[Anum_set_id - 1] = Int64GetDatum(set->set_id);
+	values[Anum_owner - 1] = ObjectIdGetDatum(set->owner);
+	values[Anum_tau - 1] = Float8GetDatum(set->tau);
+	values[Anum_k - 1] = Int32GetDatum(set->k);
+	nulls[Anum_k - 1] = set->k <= 0;
+	values[Anum_seed - 1] = Int64GetDatum(set->seed);
+	nulls[Anum_seed - 1] = set->k <= 0;
+	values[Anum_dim - 1] = Int32GetDatum(set->dim);
+	nulls[Anum_dim - 1] = set->dim <= 0;
+	values[Anum_version - 1] = Int64GetDatum(set->version);
+	values[Anum_centroids - 1] = BoolGetDatum(set->centroids);
+}
+
+/* Add a row for a set whose name is locked and free. */
+static void
+insert_row(Oid schema, Relation rel, NwSet *set)
+{
+	Datum		values[Anum_centroids];
+	bool		nulls[Anum_centroids];
+
+	nw_owner_bind(schema, set->owner);
+	set->set_id = set->version = nw_own_next_version(schema);
+	describe_set(set, values, nulls);
+	nw_own_insert(rel, values, nulls);
+	CommandCounterIncrement();
+}
+
+bool
+nw_set_insert(Oid schema, NwSet *set)
+{
+	Relation	rel;
+	HeapTuple	taken;
+
+	lock_name(schema, set->name, AccessExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	taken = find_current(rel, set->name);
+	if (!HeapTupleIsValid(taken))
+		insert_row(schema, rel, set);
+	table_close(rel, NoLock);
+	return !HeapTupleIsValid(taken);
+}
+
+/* Delete the copies of a set's rows in one table. */
+static void
+delete_copies(Oid schema, NwOwnTable table, AttrNumber column, int64 set_id)
+{
+	Relation	rel = nw_own_open(schema, table, RowExclusiveLock);
+	ScanKeyData key;
+
+	nw_own_key(&key, column, set_id);
+	nw_own_delete(rel, table, &key, 1);
+	table_close(rel, NoLock);
+
+	/* one row may name the set twice */
+	CommandCounterIncrement();
+}
+
+/* Delete a set as it was read, and all that belongs to it. */
+static void
+delete_row(Oid schema, Relation rel, const NwSet *set)
+{
+	HeapTuple	tuple = find_unchanged(rel, set, false);
+
+	delete_copies(schema, NW_PROTOTYPE, Anum_prototype_set, set->set_id);
+	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_support, set->set_id);
+	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_queries, set->set_id);
+	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_support, set->set_id);
+	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_queries, set->set_id);
+	CatalogTupleDelete(rel, &tuple->t_self);
+	CommandCounterIncrement();
+	heap_freetuple(tuple);
+}
+
+void
+nw_set_replace(Oid schema, const NwSet *old, NwSet *set)
+{
+	Relation	rel;
+
+	lock_name(schema, old->name, AccessExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	delete_row(schema, rel, old);
+	insert_row(schema, rel, set);
+	if (old->owner != set->owner)
+		nw_owner_release(schema, old->owner);
+	table_close(rel, NoLock);
+}
+
+void
+nw_set_update_tau(Oid schema, const NwSet *set, double tau)
+{
+	Relation	rel;
+	HeapTuple	tuple;
+	HeapTuple	changed;
+	Datum		values[Anum_centroids] = {0};
+	bool		nulls[Anum_centroids] = {0};
+	bool		replace[Anum_centroids] = {0};
+
+	lock_name(schema, set->name, ShareUpdateExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	tuple = find_unchanged(rel, set, false);
+	values[Anum_tau - 1] = Float8GetDatum(tau);
+	replace[Anum_tau - 1] = true;
+	values[Anum_version - 1] = Int64GetDatum(nw_own_next_version(schema));
+	replace[Anum_version - 1] = true;
+	changed = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
+								replace);
+	CatalogTupleUpdate(rel, &tuple->t_self, changed);
+	CommandCounterIncrement();
+	heap_freetuple(changed);
+	heap_freetuple(tuple);
+	table_close(rel, NoLock);
+}
+
+void
+nw_set_delete(Oid schema, const NwSet *set)
+{
+	Relation	rel;
+
+	lock_name(schema, set->name, AccessExclusiveLock);
+	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	delete_row(schema, rel, set);
+	nw_owner_release(schema, set->owner);
+	table_close(rel, NoLock);
+}

@@ -1,0 +1,369 @@
+/*
+ * sets/scan.c
+ *		Read the rows of a set through the executor.
+ *
+ * The statement is an ordinary SELECT of the set's columns, parsed, rewritten,
+ * planned and run as any other: privileges on relation and columns, row-level
+ * security, views, partitions and foreign tables hold because the executor
+ * makes them hold.  Its text consists of quoted names only.
+ *
+ * Where an nw index covers what is asked for, the rows come out of that
+ * instead: see engine.c.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
+#include "tcop/dest.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "index/read.h"
+#include "sets/source.h"
+#include "sets/steady.h"
+#include "sets/text_out.h"
+
+/* What a scan holds beyond its face. */
+typedef struct NwScanState
+{
+	const NwSource *source;
+	char	   *sql;
+	PlannedStmt *plan;
+	bool		label_required;
+	int			label_col;		/* positions in the result, or -1 */
+	int			id_col;
+	int			weight_col;
+} NwScanState;
+
+/* A receiver that hands rows to a callback instead of storing them. */
+typedef struct RowReceiver
+{
+	DestReceiver pub;
+	const NwScanState *scan;
+	NwRowCallback callback;
+	void	   *arg;
+	MemoryContext row_mcxt;		/* detoasted values of the current row */
+	const char *previous;		/* where the last row's vector was */
+	const char *first;			/* where that of the page's first row was */
+	bool		next_follows;	/* this page followed the one before */
+} RowReceiver;
+
+/* Bytes from a row's header to its vector, at the most, worth fetching too. */
+#define HEADER_BYTES	64
+
+/*
+ * Fetch vectors that the scan will probably return soon.
+ *
+ * Rows of a page lie one below the other, against the direction that the
+ * processor's own prefetcher expects; and the buffers of a table that was
+ * read in one go follow each other, so that the same place in the next buffer
+ * holds a row of the next page.  The second guess reaches farther, which is
+ * worth a third of the time of a scan, but where it is wrong it fetches for
+ * nothing; so it is made only while it keeps coming true.
+ */
+static inline void
+prefetch_rows(RowReceiver *receiver, const NwVectorData *vector)
+{
+	const char *here = (const char *) vector->x;
+	ptrdiff_t	step = here - receiver->previous;
+	Size		bytes = vector->dim * sizeof(float) + HEADER_BYTES;
+
+	if (step > 0 || step < -BLCKSZ)
+	{
+		/* upwards or far: a new page, whose first row this is */
+		ptrdiff_t	from_first = here - receiver->first;
+
+		receiver->next_follows = from_first > BLCKSZ - (ptrdiff_t) bytes &&
+			from_first < BLCKSZ + (ptrdiff_t) bytes;
+		receiver->first = here;
+		step = 0;
+	}
+	if (bytes < BLCKSZ && (receiver->next_follows || step != 0))
+	{
+		const char *next = here - HEADER_BYTES +
+			(receiver->next_follows ? BLCKSZ : step);
+
+		for (const char *end = next + bytes; next < end; next += 64)
+			__builtin_prefetch(next);
+	}
+	receiver->previous = here;
+}
+
+/* Complain about a row weight that is not one. */
+static void
+check_weight(const NwSource *source, double weight)
+{
+	if (!(weight >= 0) || isinf(weight))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("row weight %g in column \"%s\" of set \"%s\" is not a non-negative number",
+						weight, source->weight, source->set->name)));
+}
+
+/* Hand one row to the callback. */
+static bool
+receive_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	RowReceiver *receiver = (RowReceiver *) self;
+	const NwScanState *scan = receiver->scan;
+	NwRow		row = {.weight = 1};
+	MemoryContext caller;
+
+	slot_getallattrs(slot);
+	if (slot->tts_isnull[0])
+		return true;
+	if (scan->label_col >= 0)
+	{
+		row.label_isnull = slot->tts_isnull[scan->label_col];
+		if (row.label_isnull && scan->label_required)
+			return true;
+		row.label = slot->tts_values[scan->label_col];
+	}
+	else
+		row.label_isnull = true;
+	if (scan->weight_col >= 0)
+	{
+		if (slot->tts_isnull[scan->weight_col])
+			return true;
+		row.weight = DatumGetFloat8(slot->tts_values[scan->weight_col]);
+		check_weight(scan->source, row.weight);
+		if (row.weight == 0)
+			return true;
+	}
+	if (scan->id_col >= 0)
+	{
+		row.id_isnull = slot->tts_isnull[scan->id_col];
+		row.id = slot->tts_values[scan->id_col];
+	}
+
+	caller = MemoryContextSwitchTo(receiver->row_mcxt);
+	row.vector = nw_vector_read(slot->tts_values[0],
+								scan->source->vector_type);
+	prefetch_rows(receiver, &row.vector);
+	receiver->callback(&row, receiver->arg);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(receiver->row_mcxt);
+	return true;
+}
+
+/* Start receiving. */
+static void
+startup_receiver(DestReceiver *self, int operation, TupleDesc desc)
+{
+	(void) self;
+	(void) operation;
+	(void) desc;
+}
+
+/* Stop receiving. */
+static void
+shutdown_receiver(DestReceiver *self)
+{
+	(void) self;
+}
+
+/* Write the statement that reads a set's columns, and note their positions. */
+static void
+write_statement(NwScanState *scan, int columns, int64 limit)
+{
+	const NwSource *source = scan->source;
+	StringInfoData sql;
+	int			n = 1;
+
+	scan->label_col = scan->id_col = scan->weight_col = -1;
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "SELECT %s", quote_identifier(source->embedding));
+	scan->label_required = (columns & NW_SCAN_LABEL) != 0;
+	if ((columns & NW_SCAN_LABEL) || (columns & NW_SCAN_TRUTH && source->label))
+	{
+		appendStringInfo(&sql, ", %s", quote_identifier(source->label));
+		scan->label_col = n++;
+	}
+	if (columns & NW_SCAN_ID)
+	{
+		appendStringInfo(&sql, ", %s",
+						 source->id ? quote_identifier(source->id) : "ctid");
+		scan->id_col = n++;
+	}
+	if ((columns & NW_SCAN_WEIGHT) && source->weight)
+	{
+		appendStringInfo(&sql, ", %s::pg_catalog.float8",
+						 quote_identifier(source->weight));
+		scan->weight_col = n++;
+	}
+	appendStringInfo(&sql, " FROM %s",
+					 quote_qualified_identifier(source->schema,
+												source->relation));
+	if (source->distilled)
+		appendStringInfo(&sql, " WHERE set_id OPERATOR(pg_catalog.=) '"
+						 INT64_FORMAT "'::pg_catalog.int8",
+						 source->set->set_id);
+	if (limit > 0)
+		appendStringInfo(&sql, " LIMIT " INT64_FORMAT, limit);
+	scan->sql = sql.data;
+}
+
+/* The type of a column of a query's result, domains resolved. */
+static Oid
+result_type(const Query *query, int column)
+{
+	TargetEntry *entry = list_nth_node(TargetEntry, query->targetList, column);
+
+	return getBaseType(exprType((Node *) entry->expr));
+}
+
+/*
+ * Insist that the statement reads what was resolved.  The relation has been
+ * locked, but its schema may have been renamed.
+ */
+static void
+check_result(const NwScanState *state, const Query *query)
+{
+	const NwSource *source = state->source;
+	RangeTblEntry *rte = linitial_node(RangeTblEntry, query->rtable);
+
+	if (rte->relid != source->relid ||
+		nw_vector_type(result_type(query, 0)) != source->vector_type ||
+		(state->label_col >= 0 &&
+		 result_type(query, state->label_col) !=
+		 getBaseType(source->label_type)) ||
+		(state->id_col >= 0 &&
+		 result_type(query, state->id_col) != getBaseType(source->id_type)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("relation \"%s.%s\" of set \"%s\" has been replaced or altered",
+						source->schema, source->relation, source->set->name),
+				 errhint("Try again.")));
+}
+
+/* Plan to read some columns of a set through the executor. */
+static NwScan *
+plan_executor(const NwSource *source, int columns, int64 limit)
+{
+	NwScan	   *scan = palloc0(sizeof(NwScan));
+	NwScanState *state = palloc0(sizeof(NwScanState));
+	List	   *rewritten;
+	Query	   *query;
+	bool		steady;
+
+	state->source = source;
+	write_statement(state, columns, limit);
+
+	rewritten = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt,
+																 pg_parse_query(state->sql)),
+												   state->sql, NULL, 0, NULL);
+	if (list_length(rewritten) != 1)
+		elog(ERROR, "unexpected rewrite result");
+	query = linitial_node(Query, rewritten);
+	check_result(state, query);
+
+	/* before planning, which changes the query */
+	steady = nw_query_is_steady(query, &scan->settings, &scan->foreign);
+	scan->settings = copyObject(scan->settings);
+	state->plan = pg_plan_query(query, state->sql, 0, NULL);
+
+	/* compiling would cost more than these few expressions can gain */
+	state->plan->jitFlags = 0;
+
+	scan->relids = state->plan->relationOids;
+	scan->steady = steady &&
+		(state->label_col < 0 ||
+		 nw_text_is_steady(source->label_type, &scan->settings)) &&
+		(state->id_col < 0 ||
+		 nw_text_is_steady(source->id_type, &scan->settings));
+	scan->state = state;
+	return scan;
+}
+
+NwScan *
+nw_scan_plan(const NwSource *source, int columns, int64 limit)
+{
+	/* an index has no ids, and not the rows without a label */
+	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
+	{
+		NwScan	   *by_index = nw_scan_plan_index(source);
+
+		if (by_index)
+			return by_index;
+	}
+	return plan_executor(source, columns, limit);
+}
+
+const PlannedStmt *
+nw_scan_statement(const NwSource *source, int columns)
+{
+	return plan_executor(source, columns, 0)->state->plan;
+}
+
+NwScan *
+nw_scan_plan_index(const NwSource *source)
+{
+	NwIndexReader *reader = nw_index_find(source, false);
+	NwScan	   *scan;
+
+	if (reader == NULL)
+		return NULL;
+	scan = palloc0(sizeof(NwScan));
+	scan->index = reader;
+	scan->relids = list_make1_oid(source->relid);
+	for (int i = 0; i < reader->nparts; i++)
+		scan->relids = lappend_oid(lappend_oid(scan->relids,
+											   RelationGetRelid(reader->part[i].heap)),
+								   RelationGetRelid(reader->part[i].index));
+	scan->steady = nw_text_is_steady(source->label_type, &scan->settings);
+	return scan;
+}
+
+void
+nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
+{
+	RowReceiver receiver = {
+		.pub = {
+			.receiveSlot = receive_row,
+			.rStartup = startup_receiver,
+			.rShutdown = shutdown_receiver,
+			.rDestroy = shutdown_receiver,
+			.mydest = DestNone
+		},
+		.scan = scan->state,
+		.callback = callback,
+		.arg = arg
+	};
+	QueryDesc  *desc;
+
+	if (scan->index)
+	{
+		nw_index_begin(scan->index, NULL);
+		nw_index_read_rows(scan->index, callback, arg);
+		nw_index_end(scan->index);
+		return;
+	}
+
+	/* a registered view may predict from itself */
+	check_stack_depth();
+
+	receiver.row_mcxt = AllocSetContextCreate(CurrentMemoryContext,
+											  "nwhead row",
+											  ALLOCSET_DEFAULT_SIZES);
+	desc = CreateQueryDesc(scan->state->plan, scan->state->sql,
+						   GetActiveSnapshot(), InvalidSnapshot,
+						   &receiver.pub, NULL, NULL, 0);
+	ExecutorStart(desc, 0);
+	nw_executor_run(desc);
+	ExecutorFinish(desc);
+	ExecutorEnd(desc);
+	FreeQueryDesc(desc);
+	MemoryContextDelete(receiver.row_mcxt);
+}

@@ -1,0 +1,536 @@
+/*
+ * sql/diagnose.c
+ *		Find supports that help, harm, or are probably mislabelled:
+ *		nw_diagnose and nw_suspects.
+ *
+ * A support's influence on a query grows with its weight: among supports of
+ * the query's label the heaviest helps most, among all others the heaviest
+ * harms most.  So the extremes come from two short lists for each query, and
+ * only totals need every pair: one array over the supports, no table of
+ * pairs.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "sql/args.h"
+#include "predict/batch.h"
+#include "predict/cache.h"
+#include "math/elementary.h"
+#include "sql/influence.h"
+#include "sets/own_tables.h"
+#include "sql/set_pair.h"
+#include "sql/progress.h"
+#include "math/simd/simd.h"
+#include "math/sum.h"
+
+PG_FUNCTION_INFO_V1(nw_diagnose);
+PG_FUNCTION_INFO_V1(nw_suspects);
+
+/* What the other supports say of one. */
+typedef struct Suspect
+{
+	int64		row;			/* of the support */
+	int			suggested;		/* class of the most probable other label */
+	double		probability;	/* of its own label */
+	double		log_margin;
+	double		margin;
+} Suspect;
+
+/* All suspects, and how far the work has come. */
+typedef struct Suspects
+{
+	const NwSupport *support;
+	Suspect    *item;			/* [n] */
+	int64		n;
+	int64		asked;
+} Suspects;
+
+/* Note what the other supports say of one. */
+static void
+add_suspect(const NwAnswer *answer, void *arg)
+{
+	Suspects   *suspects = arg;
+	const NwTally *tally = &answer->tally;
+	int			own = nw_tally_position(tally, answer->truth_class);
+	int			other = -1;
+	Suspect    *suspect;
+
+	if (++suspects->asked % 64 == 0)
+		nw_progress("checking support", suspects->asked, suspects->support->n);
+
+	/* the only row of its class, or a support of one class, tells nothing */
+	if (own < 0 || tally->nclasses < 2)
+		return;
+	for (int i = 0; i < tally->nclasses; i++)
+	{
+		if (i != own && (other < 0 ||
+						 nw_scaled_compare(tally->value[i],
+										   tally->value[other]) > 0))
+			other = i;
+	}
+	suspect = &suspects->item[suspects->n++];
+	suspect->row = answer->own_row;
+	suspect->suggested = tally->class[other];
+	suspect->probability = nw_tally_probability(tally, own);
+	suspect->log_margin = nw_scaled_log_ratio(tally->value[own],
+											  tally->value[other]);
+	suspect->margin = suspect->probability -
+		nw_tally_probability(tally, other);
+}
+
+/* The id of a row; NULL where it is null. */
+static const char *
+row_id(const NwSupport *support, int64 row)
+{
+	int			place;
+	const NwChunk *chunk = nw_support_locate(support, row, &place);
+
+	return chunk->id[place];
+}
+
+/* The class of a row. */
+static int
+row_class(const NwSupport *support, int64 row)
+{
+	int			place;
+	const NwChunk *chunk = nw_support_locate(support, row, &place);
+
+	return chunk->class[place];
+}
+
+/* Put the most suspect first, equals by id, for qsort_arg. */
+static int
+compare_suspects(const void *a, const void *b, void *arg)
+{
+	const Suspect *x = a;
+	const Suspect *y = b;
+
+	if (x->log_margin != y->log_margin)
+		return x->log_margin < y->log_margin ? -1 : 1;
+	if (x->row != y->row)
+	{
+		const char *id_x = row_id(arg, x->row);
+		const char *id_y = row_id(arg, y->row);
+		int			cmp = id_x && id_y ? strcmp(id_x, id_y) : 0;
+
+		return cmp != 0 ? cmp : (x->row < y->row ? -1 : 1);
+	}
+	return 0;
+}
+
+/* Ask all other supports about each support, and rank the answers. */
+static void
+find_suspects(Suspects *suspects, NwSupport *support)
+{
+	NwBatch		batch = {
+		.leave_one_out = true,
+		.callback = add_suspect,
+		.arg = suspects
+	};
+
+	suspects->support = support;
+	suspects->item = palloc_extended(sizeof(Suspect) * Max(support->n, 1),
+									 MCXT_ALLOC_HUGE);
+	nw_batch_open_support(&batch, support);
+	for (int64 i = 0; i < support->n; i++)
+		nw_batch_ask_own(&batch, i);
+	nw_batch_finish(&batch);
+	qsort_arg(suspects->item, suspects->n, sizeof(Suspect), compare_suspects,
+			  support);
+}
+
+/* Read the support of a diagnosis. */
+static NwSupport *
+read_support(const NwSource *source)
+{
+	NwSupport  *support = nw_support_read(source, NW_SCAN_LABEL | NW_SCAN_ID |
+										  NW_SCAN_WEIGHT, nw_cache_bound());
+
+	if (support == NULL)
+		nw_support_report_too_big(source);
+	nw_support_check_rows(support, source);
+	nw_support_sort(support, true);
+	return support;
+}
+
+/*
+ * nw_suspects(support text, top int)
+ * returns table (support_id, label, suggested_label, probability, log_margin,
+ *				  margin, support, tau)
+ */
+Datum
+nw_suspects(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			schema = nw_extension_schema(fcinfo);
+	char	   *name = nw_text_argument(fcinfo, 0, "support");
+	int			top = nw_top_argument(fcinfo, 1);
+	NwSource   *source;
+	NwSupport  *support;
+	Suspects	suspects = {0};
+
+	source = nw_source_resolve(schema, nw_set_get(schema, name));
+	nw_source_check_labelled(source);
+	nw_begin_rows(fcinfo);
+	support = read_support(source);
+	find_suspects(&suspects, support);
+	for (int64 i = 0; i < suspects.n && i < top; i++)
+	{
+		const Suspect *suspect = &suspects.item[i];
+		const char *id = row_id(support, suspect->row);
+		int			class = row_class(support, suspect->row);
+		Datum		values[8] = {
+			id ? CStringGetTextDatum(id) : (Datum) 0,
+			nw_bytes_datum(support->labels->text[class]),
+			nw_bytes_datum(support->labels->text[suspect->suggested]),
+			Float8GetDatum(suspect->probability),
+			Float8GetDatum(suspect->log_margin),
+			Float8GetDatum(suspect->margin),
+			CStringGetTextDatum(name),
+			Float8GetDatum(support->tau)
+		};
+		bool		nulls[8] = {id == NULL};
+
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	nw_progress_done();
+	return (Datum) 0;
+}
+
+/* A diagnosis under way. */
+typedef struct Diagnosis
+{
+	const NwPair *pair;
+	const NwBatch *batch;
+	Relation	influences;		/* the tables it is written to */
+	Relation	suspects;
+	NwSum	   *total;			/* [support->n] influence over all queries */
+	int64	   *harmful;		/* [support->n] queries it harmed most */
+	NwLabels   *ids;			/* support ids, numbered */
+	int64	   *row_of_id;		/* [ids->n] first row of that id */
+	int64		written;
+	int64		asked;
+} Diagnosis;
+
+/* Store one line of a query's most helpful or most harmful supports. */
+static void
+store_influence(Diagnosis *diagnosis, const NwAnswer *answer, NwBytes predicted,
+				bool helpful, int rank, const NwTopItem *item, double influence)
+{
+	const NwTally *tally = &answer->tally;
+	double		weight = nw_scaled_ratio(nw_scaled_exp(item->score),
+										 tally->total);
+	Datum		values[] = {
+		Int64GetDatum(diagnosis->pair->support->set->set_id),
+		Int64GetDatum(diagnosis->pair->queries->set->set_id),
+		BoolGetDatum(helpful),
+		answer->query_id ? CStringGetTextDatum(answer->query_id) : (Datum) 0,
+		nw_bytes_datum(answer->truth),
+		nw_bytes_datum(predicted),
+		Int32GetDatum(rank),
+		item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
+		nw_bytes_datum(tally->labels->text[item->class]),
+		Float8GetDatum(weight),
+		Float8GetDatum(influence)
+	};
+	bool		nulls[lengthof(values)] = {false};
+
+	nulls[3] = answer->query_id == NULL;
+	nulls[7] = item->id == NULL;
+	nw_own_insert(diagnosis->influences, values, nulls);
+	diagnosis->written++;
+}
+
+/* Scores of one query's supports, split as masses want them. */
+typedef struct Terms
+{
+	double	   *score;			/* [n], -HUGE_VAL where left out */
+	double	   *bin;
+	uint64_t   *hi;
+	uint64_t   *lo;
+} Terms;
+
+/* Turn the measures of an answer into terms. */
+static void
+make_terms(Terms *terms, const NwAnswer *answer, const NwBatch *batch)
+{
+	const NwSupport *support = batch->support;
+	int64		base = 0;
+
+	terms->score = palloc_extended(sizeof(double) * support->n,
+								   MCXT_ALLOC_HUGE);
+	terms->bin = palloc_extended(sizeof(double) * support->n, MCXT_ALLOC_HUGE);
+	terms->hi = palloc_extended(sizeof(uint64_t) * support->n,
+								MCXT_ALLOC_HUGE);
+	terms->lo = palloc_extended(sizeof(uint64_t) * support->n,
+								MCXT_ALLOC_HUGE);
+	for (int c = 0; c < support->nchunks; c++)
+	{
+		const NwChunk *chunk = &support->chunk[c];
+		double	   *score = terms->score + base;
+
+		nw_query_score(&answer->tally.query, answer->measure + base, chunk->n,
+					   score);
+		for (int i = 0; chunk->log_weight && i < chunk->n; i++)
+			score[i] += chunk->log_weight[i];
+		nw_simd->exp_split(score, chunk->n, terms->bin + base,
+						   terms->hi + base, terms->lo + base);
+		for (int i = 0; batch->leave_one_out && i < chunk->n; i++)
+		{
+			if (answer->query_id && chunk->id[i] &&
+				strcmp(answer->query_id, chunk->id[i]) == 0)
+			{
+				score[i] = terms->bin[base + i] = -HUGE_VAL;
+				terms->hi[base + i] = terms->lo[base + i] = 0;
+			}
+		}
+		base += chunk->n;
+	}
+}
+
+/* Give an answer masses that can do without any one support. */
+static void
+make_removable(NwTally *tally, const Terms *terms, const NwSupport *support)
+{
+	const int  *order = nw_labels_order(support->labels);
+
+	tally->removable = palloc_extended(sizeof(NwRemovable) *
+									   support->labels->n, MCXT_ALLOC_HUGE);
+	for (int i = 0; i < support->labels->n; i++)
+	{
+		NwRemovable *sum = &tally->removable[order[i]];
+		int64		from = support->class_start[i];
+
+		nw_removable_clear(sum);
+		nw_removable_add_run(sum, (int) (support->class_start[i + 1] - from),
+							 terms->bin + from, terms->hi + from,
+							 terms->lo + from);
+	}
+}
+
+/* Add a query's influences to the totals of all supports. */
+static void
+add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally,
+		   const Terms *terms)
+{
+	const NwSupport *support = diagnosis->batch->support;
+	const int  *order = nw_labels_order(support->labels);
+	NwShares	of_total;
+
+	nw_shares_init(&of_total, tally->total);
+	for (int c = 0; c < support->labels->n; c++)
+	{
+		bool		own = order[c] == answer->truth_class;
+		int			position = nw_tally_position(tally, order[c]);
+		NwShares	of_class;
+
+		if (position < 0)
+			continue;
+		if (own)
+			nw_shares_init(&of_class, tally->value[position]);
+		for (int64 i = support->class_start[c];
+			 i < support->class_start[c + 1]; i++)
+		{
+			double		score = terms->score[i];
+			double		w = nw_share(&of_total, terms->bin[i], terms->hi[i],
+									 terms->lo[i]);
+			double		v = own ? nw_share(&of_class, terms->bin[i],
+										   terms->hi[i], terms->lo[i]) : 0;
+			double		influence;
+
+			if (score == -HUGE_VAL)
+				continue;
+
+			/* far from 1 the subtraction loses nothing */
+			if (w < 0.5 && v < 0.5)
+				influence = own ? nw_log1p(-w) - nw_log1p(-v) : nw_log1p(-w);
+			else
+			{
+				NwTopItem	item = {.score = score, .class = order[c]};
+
+				influence = nw_item_influence(tally, &item,
+											  answer->truth_class);
+			}
+			nw_sum_add(&diagnosis->total[i], influence);
+		}
+	}
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Diagnose one query. */
+static void
+add_diagnosis(const NwAnswer *answer, void *arg)
+{
+	Diagnosis  *diagnosis = arg;
+	NwTally		tally = answer->tally;
+	Terms		terms;
+	MemoryContext query_mcxt;
+	MemoryContext caller;
+	NwBytes		predicted = nw_tally_label(&tally, nw_tally_best(&tally));
+
+	if (++diagnosis->asked % 16 == 0)
+		nw_progress("diagnosing query", diagnosis->asked, -1);
+	if (!answer->labelled ||
+		nw_tally_position(&tally, answer->truth_class) < 0)
+		return;
+
+	query_mcxt = AllocSetContextCreate(CurrentMemoryContext, "nwhead query",
+									   ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(query_mcxt);
+	make_terms(&terms, answer, diagnosis->batch);
+	make_removable(&tally, &terms, diagnosis->batch->support);
+	add_totals(diagnosis, answer, &tally, &terms);
+	for (int i = 0; i < tally.top.n; i++)
+		store_influence(diagnosis, answer, predicted, true, i + 1,
+						&tally.top.item[i],
+						nw_item_influence(&tally, &tally.top.item[i],
+										  answer->truth_class));
+	for (int i = 0; i < tally.others.n; i++)
+	{
+		const NwTopItem *item = &tally.others.item[i];
+
+		store_influence(diagnosis, answer, predicted, false, i + 1, item,
+						nw_item_influence(&tally, item, answer->truth_class));
+		if (item->id)
+		{
+			int			id = nw_labels_find_text(diagnosis->ids,
+												 (NwBytes) {item->id,
+												 strlen(item->id)});
+
+			if (id >= 0)
+				diagnosis->harmful[diagnosis->row_of_id[id]]++;
+		}
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(query_mcxt);
+}
+
+/* Number the ids of the support. */
+static void
+number_ids(Diagnosis *diagnosis, const NwSupport *support)
+{
+	diagnosis->ids = nw_labels_create(CurrentMemoryContext, TEXTOID);
+	diagnosis->row_of_id = palloc_extended(sizeof(int64) * support->n,
+										   MCXT_ALLOC_HUGE);
+	for (int64 i = 0; i < support->n; i++)
+	{
+		const char *id = row_id(support, i);
+		int			known = diagnosis->ids->n;
+
+		if (id && nw_labels_add_text(diagnosis->ids,
+									 (NwBytes) {id, strlen(id)}) == known)
+			diagnosis->row_of_id[known] = i;
+	}
+}
+
+/* Store one probable mislabel. */
+static void
+store_suspect(Diagnosis *diagnosis, const Suspect *suspect,
+			  const NwSupport *support)
+{
+	const char *id = row_id(support, suspect->row);
+	int			class = row_class(support, suspect->row);
+	Datum		values[] = {
+		Int64GetDatum(diagnosis->pair->support->set->set_id),
+		Int64GetDatum(diagnosis->pair->queries->set->set_id),
+		id ? CStringGetTextDatum(id) : (Datum) 0,
+		nw_bytes_datum(support->labels->text[class]),
+		nw_bytes_datum(support->labels->text[suspect->suggested]),
+		Float8GetDatum(suspect->probability),
+		Float8GetDatum(suspect->log_margin),
+		Float8GetDatum(suspect->margin),
+		Float8GetDatum(nw_sum_value(&diagnosis->total[suspect->row])),
+		Int64GetDatum(diagnosis->harmful[suspect->row])
+	};
+	bool		nulls[lengthof(values)] = {false};
+
+	nulls[2] = id == NULL;
+	nw_own_insert(diagnosis->suspects, values, nulls);
+	diagnosis->written++;
+}
+
+/* Open a table of diagnoses, and remove an earlier one of the pair of sets. */
+static Relation
+open_table(const NwPair *pair, NwOwnTable table)
+{
+	Relation	rel = nw_own_open(pair->schema, table, RowExclusiveLock);
+	ScanKeyData keys[2];
+
+	/* of two diagnoses of one pair, the later one is to stay */
+	LockDatabaseObject(RelationGetRelid(rel),
+					   (Oid) pair->support->set->set_id,
+					   (uint16) pair->queries->set->set_id, ExclusiveLock);
+	nw_own_key(&keys[0], Anum_diagnosis_support, pair->support->set->set_id);
+	nw_own_key(&keys[1], Anum_diagnosis_queries, pair->queries->set->set_id);
+	nw_own_delete(rel, table, keys, 2);
+	return rel;
+}
+
+/*
+ * nw_diagnose(support text, queries text, top int, leave_one_out boolean)
+ * returns bigint
+ */
+Datum
+nw_diagnose(PG_FUNCTION_ARGS)
+{
+	int			top = nw_top_argument(fcinfo, 2);
+	NwPair		pair;
+	NwBatch		batch = {0};
+	NwSupport  *support;
+	Diagnosis	diagnosis = {.pair = &pair, .batch = &batch};
+	Suspects	suspects = {0};
+
+	(void) nw_text_argument(fcinfo, 1, "queries");
+	nw_push_fresh_snapshot();
+	nw_pair_init(&pair, fcinfo, 0, 1, 3);
+	nw_set_check_owner(pair.schema, pair.support->set);
+	nw_set_hold(pair.schema, pair.support->set);
+	nw_set_hold(pair.schema, pair.queries->set);
+	diagnosis.influences = open_table(&pair, NW_INFLUENCE);
+	diagnosis.suspects = open_table(&pair, NW_SUSPECT);
+
+	support = read_support(pair.support);
+	diagnosis.total = palloc_extended(sizeof(NwSum) * support->n,
+									  MCXT_ALLOC_HUGE);
+	for (int64 i = 0; i < support->n; i++)
+		nw_sum_clear(&diagnosis.total[i]);
+	diagnosis.harmful = palloc_extended(sizeof(int64) * support->n,
+										MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	number_ids(&diagnosis, support);
+
+	batch.leave_one_out = pair.leave_one_out;
+	batch.top = top;
+	batch.by_truth = true;
+	batch.measures = true;
+	batch.callback = add_diagnosis;
+	batch.arg = &diagnosis;
+	batch.source = pair.support;
+	nw_batch_open_support(&batch, support);
+	nw_batch_ask_set(&batch, pair.queries);
+	nw_batch_finish(&batch);
+
+	find_suspects(&suspects, support);
+	for (int64 i = 0; i < suspects.n; i++)
+		store_suspect(&diagnosis, &suspects.item[i], support);
+
+	/* a view's function may have removed one of them meanwhile */
+	nw_set_hold(pair.schema, pair.support->set);
+	nw_set_hold(pair.schema, pair.queries->set);
+	table_close(diagnosis.influences, NoLock);
+	table_close(diagnosis.suspects, NoLock);
+	nw_progress_done();
+	PopActiveSnapshot();
+	PG_RETURN_INT64(diagnosis.written);
+}

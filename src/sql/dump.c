@@ -1,0 +1,380 @@
+/*
+ * sql/dump.c
+ *		Dump and restore registered sets and their prototypes.
+ *
+ * pg_dump copies tables, with the rights of whoever runs it, and refuses those
+ * with policies that would keep rows from that role.  The registry has OIDs of
+ * roles, which mean nothing elsewhere, and prototypes are for members of the
+ * role that owns them.  So neither is dumped itself.  A table that is always
+ * empty stands for both, nw_saved: one, so that a set is restored before its
+ * prototypes by several workers, too.
+ *
+ * For pg_dump, its rows come from nw_dump, which returns what the caller may
+ * read: a set, then its prototypes.  Rows that are copied into it are taken
+ * over by a trigger, which does for the caller what nw_register and nw_distill
+ * could do for it, and no more: a set goes to the role that owned it where the
+ * caller has that role's privileges, else to the caller.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "sql/args.h"
+#include "sets/own_tables.h"
+#include "sets/pgvector.h"
+#include "predict/prototypes.h"
+#include "sets/registry.h"
+
+PG_FUNCTION_INFO_V1(nw_dump);
+PG_FUNCTION_INFO_V1(nw_restore);
+
+/*
+ * Columns of nw_saved, in the order of the extension's script: those of a set,
+ * then those of a prototype, which has the set's name and nothing else of it.
+ */
+enum
+{
+	Saved_name,
+	Saved_owner,
+	Saved_mode,
+	Saved_parent,
+	Saved_schema,
+	Saved_relation,
+	Saved_embedding,
+	Saved_label,
+	Saved_id,
+	Saved_weight,
+	Saved_kernel,
+	Saved_tau,
+	Saved_k,
+	Saved_seed,
+	Saved_dim,
+	Saved_centroids,
+	Saved_class,
+	Saved_ordinal,
+	Saved_vector,
+	Saved_members,
+	Saved_source_id,
+	Saved_mass,
+	SAVED_COLUMNS
+};
+
+/* Where the rows of a dump go. */
+typedef struct Dump
+{
+	Oid			schema;			/* the extension's */
+	ReturnSetInfo *result;
+	Relation	prototypes;
+} Dump;
+
+/*
+ * The schema of the extension, whose dump functions live elsewhere: pg_dump
+ * calls them by names that were written down when the extension was created,
+ * and schemas may be renamed.
+ */
+static Oid
+find_extension(void)
+{
+	Oid			schema = InvalidOid;
+
+	(void) nw_extension_find("nwhead", &schema);
+	return schema;
+}
+
+/* True for sets that the caller's dump can hold. */
+static bool
+may_dump(const Dump *dump, const NwSet *set)
+{
+	return !nw_set_is_distilled(set) || nw_set_is_mine(dump->schema, set);
+}
+
+/* Put a text or a name, or NULL, among the values of a row. */
+static void
+put_string(Datum *values, bool *nulls, int column, const char *string,
+		   bool is_name)
+{
+	nulls[column] = string == NULL;
+	if (string)
+		values[column] = is_name ?
+			DirectFunctionCall1(namein, CStringGetDatum(string)) :
+			CStringGetTextDatum(string);
+}
+
+/* Return the prototypes of a set as nw_saved has them. */
+static void
+dump_prototypes(Dump *dump, const NwSet *set)
+{
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	nw_own_key(&key, Anum_prototype_set, set->set_id);
+	scan = systable_beginscan(dump->prototypes,
+							  nw_own_index(dump->prototypes, NW_PROTOTYPE,
+										   Anum_prototype_set),
+							  true, GetActiveSnapshot(), 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		values[SAVED_COLUMNS] = {0};
+		bool		nulls[SAVED_COLUMNS];
+
+		memset(nulls, true, sizeof(nulls));
+
+		/* all but the id of the set, in the same order */
+		heap_deform_tuple(tuple, RelationGetDescr(dump->prototypes),
+						  values + Saved_class - 1, nulls + Saved_class - 1);
+		nulls[Saved_class - 1] = true;
+		put_string(values, nulls, Saved_name, set->name, false);
+		tuplestore_putvalues(dump->result->setResult, dump->result->setDesc,
+							 values, nulls);
+		CHECK_FOR_INTERRUPTS();
+	}
+	systable_endscan(scan);
+}
+
+/* Return a set as nw_saved has it, and its prototypes. */
+static void
+dump_set(const NwSet *set, void *arg)
+{
+	Dump	   *dump = arg;
+	Datum		values[SAVED_COLUMNS] = {0};
+	bool		nulls[SAVED_COLUMNS] = {0};
+
+	if (!may_dump(dump, set))
+		return;
+	put_string(values, nulls, Saved_name, set->name, false);
+	put_string(values, nulls, Saved_owner,
+			   nw_set_owner_name(dump->schema, set), true);
+	put_string(values, nulls, Saved_mode, set->mode, false);
+	put_string(values, nulls, Saved_parent, set->parent, false);
+	put_string(values, nulls, Saved_schema, set->schema, true);
+	put_string(values, nulls, Saved_relation, set->relation, true);
+	put_string(values, nulls, Saved_embedding, set->embedding, true);
+	put_string(values, nulls, Saved_label, set->label, true);
+	put_string(values, nulls, Saved_id, set->id, true);
+	put_string(values, nulls, Saved_weight, set->weight, true);
+	put_string(values, nulls, Saved_kernel, nw_kernel_name(set->kernel), false);
+	values[Saved_tau] = Float8GetDatum(set->tau);
+	values[Saved_k] = Int32GetDatum(set->k);
+	values[Saved_seed] = Int64GetDatum(set->seed);
+	nulls[Saved_k] = nulls[Saved_seed] = set->k <= 0;
+	values[Saved_dim] = Int32GetDatum(set->dim);
+	nulls[Saved_dim] = set->dim <= 0;
+	values[Saved_centroids] = BoolGetDatum(set->centroids);
+	memset(nulls + Saved_class, true, SAVED_COLUMNS - Saved_class);
+	tuplestore_putvalues(dump->result->setResult, dump->result->setDesc,
+						 values, nulls);
+	if (nw_set_is_distilled(set))
+		dump_prototypes(dump, set);
+}
+
+/* nw_dump() returns setof record */
+Datum
+nw_dump(PG_FUNCTION_ARGS)
+{
+	Dump		dump = {
+		.schema = find_extension(),
+		.result = (ReturnSetInfo *) fcinfo->resultinfo
+	};
+
+	nw_begin_rows(fcinfo);
+	if (dump.result->setDesc->natts != SAVED_COLUMNS)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("function has %d result columns, not %d",
+						SAVED_COLUMNS, dump.result->setDesc->natts)));
+	dump.prototypes = nw_own_open(dump.schema, NW_PROTOTYPE, AccessShareLock);
+	nw_set_each(dump.schema, dump_set, &dump);
+	table_close(dump.prototypes, AccessShareLock);
+	return (Datum) 0;
+}
+
+/*
+ * Take apart the row that a trigger is called for.  Anybody could attach our
+ * function to a table of his own, so insist on the table that it is for.
+ */
+static Oid
+read_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	Oid			schema = nw_extension_schema(fcinfo);
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+		!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
+		RelationGetRelid(trigger->tg_relation) != nw_own_relid(schema, NW_SAVED))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function is for inserting into table \"%s\" of extension \"nwhead\"",
+						nw_own_name(NW_SAVED))));
+	heap_deform_tuple(trigger->tg_trigtuple,
+					  RelationGetDescr(trigger->tg_relation), values, nulls);
+	return schema;
+}
+
+/* A value that was saved, as a string. */
+static char *
+get_string(const Datum *values, const bool *nulls, int column, bool is_name)
+{
+	if (nulls[column])
+		return NULL;
+	return is_name ? pstrdup(NameStr(*DatumGetName(values[column]))) :
+		TextDatumGetCString(values[column]);
+}
+
+/* Find who is to own a set: who did, if the caller may act for that role. */
+static Oid
+restored_owner(const char *set, const char *owner)
+{
+	Oid			role = owner ? get_role_oid(owner, true) : InvalidOid;
+
+	if (OidIsValid(role) && has_privs_of_role(GetUserId(), role))
+		return role;
+	ereport(NOTICE,
+			(errmsg("set \"%s\" now belongs to role \"%s\"", set,
+					GetUserNameFromId(GetUserId(), false)),
+			 owner == NULL ? errdetail("The role that owned it was gone.") :
+			 OidIsValid(role) ?
+			 errdetail("It belonged to role \"%s\", which is not for you to act for.",
+					   owner) :
+			 errdetail("It belonged to role \"%s\", which does not exist.",
+					   owner)));
+	return GetUserId();
+}
+
+/* Complain about a row that no dump would hold. */
+static void
+check_saved(bool right, const char *set)
+{
+	if (!right)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_EXCEPTION),
+				 errmsg("set \"%s\" cannot be restored from these values",
+						set ? set : "")));
+}
+
+/* Register a set out of a dump. */
+static void
+restore_set(Oid schema, const Datum *values, const bool *nulls)
+{
+	NwSet		set = {0};
+	char	   *kernel = get_string(values, nulls, Saved_kernel, false);
+
+	nw_check_may_register(schema);
+	set.name = get_string(values, nulls, Saved_name, false);
+	set.mode = get_string(values, nulls, Saved_mode, false);
+	set.parent = get_string(values, nulls, Saved_parent, false);
+	set.schema = get_string(values, nulls, Saved_schema, true);
+	set.relation = get_string(values, nulls, Saved_relation, true);
+	set.embedding = get_string(values, nulls, Saved_embedding, true);
+	set.label = get_string(values, nulls, Saved_label, true);
+	set.id = get_string(values, nulls, Saved_id, true);
+	set.weight = get_string(values, nulls, Saved_weight, true);
+	check_saved(set.name && set.name[0] && set.mode && set.schema &&
+				set.relation && set.embedding && kernel &&
+				!nulls[Saved_tau] && !nulls[Saved_centroids], set.name);
+	set.kernel = nw_check_kernel(kernel);
+	set.tau = DatumGetFloat8(values[Saved_tau]);
+	nw_check_tau(set.tau);
+	set.k = nulls[Saved_k] ? 0 : DatumGetInt32(values[Saved_k]);
+	set.seed = nulls[Saved_seed] ? 0 : DatumGetInt64(values[Saved_seed]);
+	set.dim = nulls[Saved_dim] ? 0 : DatumGetInt32(values[Saved_dim]);
+	set.centroids = DatumGetBool(values[Saved_centroids]);
+	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&
+				nw_set_is_distilled(&set) == (set.k > 0), set.name);
+	set.owner = restored_owner(set.name,
+							   get_string(values, nulls, Saved_owner, true));
+	if (!nw_set_insert(schema, &set))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("set \"%s\" is already registered", set.name),
+				 errhint("Remove it with nw_unregister, and restore again.")));
+}
+
+/*
+ * Find the set that a restored prototype is of.  Prototypes of a version never
+ * change, so the set gets a new version with the first of a statement.
+ */
+static const NwSet *
+find_set(FunctionCallInfo fcinfo, Oid schema, const char *name)
+{
+	NwSet	   *set = fcinfo->flinfo->fn_extra;
+	MemoryContext caller;
+
+	if (set && strcmp(set->name, name) == 0)
+	{
+		/* what made the row may have removed the set */
+		nw_set_hold(schema, set);
+		return set;
+	}
+	nw_push_fresh_snapshot();
+	caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	set = nw_set_get(schema, name);
+	MemoryContextSwitchTo(caller);
+	nw_set_check_owner(schema, set);
+	check_saved(nw_set_is_distilled(set), name);
+	nw_set_update_tau(schema, set, set->tau);
+	PopActiveSnapshot();
+	fcinfo->flinfo->fn_extra = set;
+	return set;
+}
+
+/* Store a prototype out of a dump. */
+static void
+restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values,
+				  const bool *nulls)
+{
+	char	   *name = get_string(values, nulls, Saved_name, false);
+	const NwSet *set;
+	NwPrototype prototype = {0};
+	NwVectorData vector;
+
+	check_saved(name != NULL, name);
+	for (int i = Saved_name + 1; i < SAVED_COLUMNS; i++)
+		check_saved(i == Saved_source_id || nulls[i] == (i < Saved_class),
+					name);
+	set = find_set(fcinfo, schema, name);
+	vector = nw_vector_read(values[Saved_vector], NW_VECTOR);
+	prototype.label.data = get_string(values, nulls, Saved_class, false);
+	prototype.label.len = (int) strlen(prototype.label.data);
+	prototype.ordinal = DatumGetInt32(values[Saved_ordinal]);
+	prototype.x = vector.x;
+	prototype.dim = vector.dim;
+	prototype.members = DatumGetInt64(values[Saved_members]);
+	prototype.source_id = get_string(values, nulls, Saved_source_id, false);
+	prototype.weight = DatumGetFloat8(values[Saved_mass]);
+	check_saved(vector.dim == set->dim && prototype.ordinal > 0 &&
+				prototype.members > 0 && prototype.weight >= 0 &&
+				!isinf(prototype.weight), set->name);
+	nw_prototypes_insert(schema, set, &prototype);
+}
+
+/* nw_restore() returns trigger */
+Datum
+nw_restore(PG_FUNCTION_ARGS)
+{
+	Datum		values[SAVED_COLUMNS];
+	bool		nulls[SAVED_COLUMNS];
+	Oid			schema = read_row(fcinfo, values, nulls);
+	bool		is_set = true;
+
+	for (int i = Saved_class; i < SAVED_COLUMNS; i++)
+		is_set &= nulls[i];
+	if (is_set)
+		restore_set(schema, values, nulls);
+	else
+		restore_prototype(fcinfo, schema, values, nulls);
+	return PointerGetDatum(NULL);
+}

@@ -1,0 +1,161 @@
+/*
+ * sql/ece.c
+ *		The aggregates nw_ece and nw_mce: calibration error of confidences,
+ *		wherever they come from.
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/builtins.h"
+
+#include "compat.h"
+#include "math/metrics.h"
+#include "bytes/aggregate_state.h"
+
+#define DEFAULT_BINS	15
+
+PG_FUNCTION_INFO_V1(nw_ece_accum);
+PG_FUNCTION_INFO_V1(nw_ece_combine);
+PG_FUNCTION_INFO_V1(nw_ece_serialize);
+PG_FUNCTION_INFO_V1(nw_ece_deserialize);
+PG_FUNCTION_INFO_V1(nw_ece_final);
+PG_FUNCTION_INFO_V1(nw_mce_final);
+
+/* Make empty bins that live as long as the aggregate's state. */
+static NwBins *
+make_bins(FunctionCallInfo fcinfo, int n)
+{
+	MemoryContext mcxt;
+	NwBins	   *bins;
+
+	if (!AggCheckCallContext(fcinfo, &mcxt))
+		elog(ERROR, "aggregate function called in non-aggregate context");
+	if (n < 1 || n > NW_CALIBRATION_BINS_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bins must be between 1 and %d, not %d",
+						NW_CALIBRATION_BINS_MAX, n)));
+	bins = MemoryContextAlloc(mcxt, nw_bins_size(n));
+	nw_bins_init(bins, n);
+	return bins;
+}
+
+/* nw_ece_accum(internal, confidence float8, correct boolean [, bins int]) */
+Datum
+nw_ece_accum(PG_FUNCTION_ARGS)
+{
+	NwBins	   *bins = PG_ARGISNULL(0) ? NULL : (NwBins *) PG_GETARG_POINTER(0);
+	double		confidence;
+	int			n = DEFAULT_BINS;
+
+	if (PG_NARGS() > 3)
+	{
+		if (PG_ARGISNULL(3))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("bins must not be null")));
+		n = PG_GETARG_INT32(3);
+	}
+	if (bins == NULL)
+		bins = make_bins(fcinfo, n);
+	else if (bins->n != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bins must be the same for all rows"),
+				 errdetail("One row has %d, another %d.", (int) bins->n, n)));
+	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_POINTER(bins);
+
+	confidence = PG_GETARG_FLOAT8(1);
+	if (!nw_confidence_is_valid(confidence))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("confidence must be between 0 and 1, not %g",
+						confidence)));
+	nw_bins_add(bins, confidence, PG_GETARG_BOOL(2));
+	PG_RETURN_POINTER(bins);
+}
+
+/* nw_ece_combine(internal, internal) */
+Datum
+nw_ece_combine(PG_FUNCTION_ARGS)
+{
+	NwBins	   *bins;
+	NwBins	   *other;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	other = (NwBins *) PG_GETARG_POINTER(1);
+	bins = PG_ARGISNULL(0) ? make_bins(fcinfo, (int) other->n) :
+		(NwBins *) PG_GETARG_POINTER(0);
+	if (bins->n != other->n)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("bins must be the same for all rows"),
+				 errdetail("One row has %d, another %d.",
+						   (int) bins->n, (int) other->n)));
+	nw_bins_merge(bins, other);
+	PG_RETURN_POINTER(bins);
+}
+
+/* nw_ece_serialize(internal) returns bytea */
+Datum
+nw_ece_serialize(PG_FUNCTION_ARGS)
+{
+	NwBins	   *bins = (NwBins *) PG_GETARG_POINTER(0);
+	Size		size = nw_bins_size((int) bins->n);
+	bytea	   *result = palloc(VARHDRSZ + size);
+
+	/* both ends are processes of one server: no byte order to mind */
+	SET_VARSIZE(result, VARHDRSZ + size);
+	memcpy(VARDATA(result), bins, size);
+	PG_RETURN_BYTEA_P(result);
+}
+
+/* nw_ece_deserialize(bytea, internal) returns internal */
+Datum
+nw_ece_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *serialized = PG_GETARG_BYTEA_PP(0);
+	Size		size = VARSIZE_ANY_EXHDR(serialized);
+
+	if (!AggCheckCallContext(fcinfo, NULL))
+		elog(ERROR, "aggregate function called in non-aggregate context");
+	if (!nw_bins_are_valid(VARDATA_ANY(serialized), size))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid state of aggregate")));
+	PG_RETURN_POINTER(memcpy(palloc(size), VARDATA_ANY(serialized), size));
+}
+
+/* nw_ece_final(internal) returns float8 */
+Datum
+nw_ece_final(PG_FUNCTION_ARGS)
+{
+	NwBins	   *bins;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	bins = (NwBins *) PG_GETARG_POINTER(0);
+	if (nw_bins_count(bins) == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_FLOAT8(nw_bins_ece(bins));
+}
+
+/* nw_mce_final(internal) returns float8 */
+Datum
+nw_mce_final(PG_FUNCTION_ARGS)
+{
+	NwBins	   *bins;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	bins = (NwBins *) PG_GETARG_POINTER(0);
+	if (nw_bins_count(bins) == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_FLOAT8(nw_bins_mce(bins));
+}

@@ -1,0 +1,19 @@
+/*
+ * sql/influence.h
+ *		The influence of a support on a prediction.
+ */
+#ifndef NW_SQL_INFLUENCE_H
+#define NW_SQL_INFLUENCE_H
+
+#include "postgres.h"
+
+#include "predict/tally.h"
+
+/*
+ * How much the loss of a query would grow without a support.  The tally keeps
+ * removable masses, and truth_class has support.
+ */
+extern double nw_item_influence(const NwTally *tally, const NwTopItem *item,
+								int truth_class);
+
+#endif							/* NW_SQL_INFLUENCE_H */

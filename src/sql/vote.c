@@ -1,0 +1,298 @@
+/*
+ * sql/vote.c
+ *		The aggregates nw_vote and nw_argmax: a prediction over whatever rows
+ *		a query brings together.
+ *
+ * The state is one mass for each label.  Masses do not depend on the order of
+ * their terms, so serial and parallel plans give the same digits.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/pg_type.h"
+#include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
+
+#include "sql/args.h"
+#include "compat.h"
+#include "sets/labels.h"
+#include "math/mass.h"
+#include "sets/registry.h"
+#include "bytes/aggregate_state.h"
+
+typedef struct VoteState
+{
+	NwLabels   *labels;
+	NwMass	   *mass;			/* [labels->n] */
+	int			allocated;
+	MemoryContext mcxt;
+} VoteState;
+
+/* A finished vote: classes in byte order, and their masses. */
+typedef struct Vote
+{
+	int			n;
+	const int  *order;
+	NwScaled   *value;
+	NwScaled	total;
+} Vote;
+
+PG_FUNCTION_INFO_V1(nw_vote_accum);
+PG_FUNCTION_INFO_V1(nw_vote_combine);
+PG_FUNCTION_INFO_V1(nw_vote_serialize);
+PG_FUNCTION_INFO_V1(nw_vote_deserialize);
+PG_FUNCTION_INFO_V1(nw_vote_final);
+PG_FUNCTION_INFO_V1(nw_argmax_final);
+
+/* Make an empty state. */
+static VoteState *
+make_state(MemoryContext mcxt)
+{
+	VoteState  *state = MemoryContextAllocZero(mcxt, sizeof(VoteState));
+
+	state->mcxt = mcxt;
+	state->labels = nw_labels_create(mcxt, TEXTOID);
+	return state;
+}
+
+/* The mass of a label, empty where it is new. */
+static NwMass *
+label_mass(VoteState *state, NwBytes label)
+{
+	int			class = nw_labels_add_text(state->labels, label);
+
+	if (class >= state->allocated)
+	{
+		int			old = state->allocated;
+
+		state->allocated = Max(16, 2 * old);
+		if (state->mass == NULL)
+			state->mass = MemoryContextAlloc(state->mcxt, state->allocated *
+											 sizeof(NwMass));
+		else
+			state->mass = repalloc_huge(state->mass, state->allocated *
+										sizeof(NwMass));
+		for (int i = old; i < state->allocated; i++)
+			nw_mass_clear(&state->mass[i]);
+	}
+	return &state->mass[class];
+}
+
+/* The context that lives as long as the aggregate's state. */
+static MemoryContext
+state_context(FunctionCallInfo fcinfo)
+{
+	MemoryContext mcxt;
+
+	if (!AggCheckCallContext(fcinfo, &mcxt))
+		elog(ERROR, "aggregate function called in non-aggregate context");
+	return mcxt;
+}
+
+/* nw_vote_accum(internal, label text, distance float8 [, tau float8]) */
+Datum
+nw_vote_accum(PG_FUNCTION_ARGS)
+{
+	MemoryContext mcxt = state_context(fcinfo);
+	VoteState  *state = PG_ARGISNULL(0) ? make_state(mcxt) :
+		(VoteState *) PG_GETARG_POINTER(0);
+	double		tau = 1;
+	double		distance;
+	text	   *label;
+	NwBytes		bytes;
+
+	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		PG_RETURN_POINTER(state);
+
+	if (PG_NARGS() > 3)
+	{
+		if (PG_ARGISNULL(3))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("tau must not be null")));
+		tau = PG_GETARG_FLOAT8(3);
+		nw_check_tau(tau);
+	}
+	distance = PG_GETARG_FLOAT8(2);
+	if (!(fabs(distance) <= NW_DISTANCE_MAX))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("distance must be a finite number, not %g", distance)));
+
+	label = PG_GETARG_TEXT_PP(1);
+	bytes.data = VARDATA_ANY(label);
+	bytes.len = VARSIZE_ANY_EXHDR(label);
+	nw_mass_add(label_mass(state, bytes), nw_distance_score(distance, tau));
+	PG_RETURN_POINTER(state);
+}
+
+/* nw_vote_combine(internal, internal) */
+Datum
+nw_vote_combine(PG_FUNCTION_ARGS)
+{
+	MemoryContext mcxt = state_context(fcinfo);
+	VoteState  *state;
+	VoteState  *other;
+
+	if (PG_ARGISNULL(1))
+	{
+		if (PG_ARGISNULL(0))
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	}
+	other = (VoteState *) PG_GETARG_POINTER(1);
+	state = PG_ARGISNULL(0) ? make_state(mcxt) :
+		(VoteState *) PG_GETARG_POINTER(0);
+	for (int i = 0; i < other->labels->n; i++)
+		nw_mass_merge(label_mass(state, other->labels->text[i]),
+					  &other->mass[i]);
+	PG_RETURN_POINTER(state);
+}
+
+/* nw_vote_serialize(internal) returns bytea */
+Datum
+nw_vote_serialize(PG_FUNCTION_ARGS)
+{
+	VoteState  *state = (VoteState *) PG_GETARG_POINTER(0);
+	StringInfoData buf;
+
+	(void) state_context(fcinfo);
+	pq_begintypsend(&buf);
+	pq_sendint32(&buf, state->labels->n);
+	for (int i = 0; i < state->labels->n; i++)
+	{
+		NwBytes		label = state->labels->text[i];
+		const NwMass *mass = &state->mass[i];
+
+		pq_sendint32(&buf, label.len);
+		pq_sendbytes(&buf, label.data, label.len);
+		pq_sendfloat8(&buf, mass->top);
+		for (int b = 0; b < NW_BINS; b++)
+		{
+			pq_sendint64(&buf, (uint64) (mass->bin[b] >> 64));
+			pq_sendint64(&buf, (uint64) mass->bin[b]);
+		}
+	}
+	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+}
+
+/* nw_vote_deserialize(bytea, internal) returns internal */
+Datum
+nw_vote_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *serialized = PG_GETARG_BYTEA_PP(0);
+	VoteState  *state;
+	NwVoteReader reader;
+	NwBytes		label;
+	NwMass		mass;
+	bool		valid;
+
+	(void) state_context(fcinfo);
+	state = make_state(CurrentMemoryContext);
+	valid = nw_vote_read_begin(&reader, VARDATA_ANY(serialized),
+							   VARSIZE_ANY_EXHDR(serialized));
+	for (int n = 1; valid && reader.n > 0; n++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		valid = nw_vote_read_next(&reader, &label.data, &label.len, &mass) &&
+			pg_verifymbstr(label.data, label.len, true);
+		if (valid)
+			*label_mass(state, label) = mass;
+		/* a label that was there already makes no new class */
+		valid = valid && state->labels->n == n;
+	}
+	if (!valid || !nw_vote_read_end(&reader))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid state of aggregate")));
+	PG_RETURN_POINTER(state);
+}
+
+/* Put the classes in order and add them up; false where there are none. */
+static bool
+finish_vote(FunctionCallInfo fcinfo, Vote *vote)
+{
+	VoteState  *state;
+
+	(void) state_context(fcinfo);
+	if (PG_ARGISNULL(0))
+		return false;
+	state = (VoteState *) PG_GETARG_POINTER(0);
+	vote->n = state->labels->n;
+	if (vote->n == 0)
+		return false;
+	vote->order = nw_labels_order(state->labels);
+	vote->value = palloc_extended(vote->n * sizeof(NwScaled), MCXT_ALLOC_HUGE);
+	for (int i = 0; i < vote->n; i++)
+		vote->value[i] = nw_mass_value(&state->mass[vote->order[i]]);
+	vote->total = nw_scaled_sum(vote->value, vote->n);
+	return true;
+}
+
+/* A double as a numeric that gives the same double back. */
+static Numeric
+exact_numeric(double value)
+{
+	char	   *text = float8out_internal(value);
+
+	return DatumGetNumeric(DirectFunctionCall3(numeric_in,
+											   CStringGetDatum(text),
+											   ObjectIdGetDatum(InvalidOid),
+											   Int32GetDatum(-1)));
+}
+
+/* nw_vote_final(internal) returns jsonb: {label: probability} */
+Datum
+nw_vote_final(PG_FUNCTION_ARGS)
+{
+	Vote		vote;
+	const NwBytes *text;
+	JsonbParseState *parse = NULL;
+	JsonbValue *result;
+
+	if (!finish_vote(fcinfo, &vote))
+		PG_RETURN_NULL();
+	text = ((VoteState *) PG_GETARG_POINTER(0))->labels->text;
+
+	pushJsonbValue(&parse, WJB_BEGIN_OBJECT, NULL);
+	for (int i = 0; i < vote.n; i++)
+	{
+		JsonbValue	key;
+		JsonbValue	value;
+
+		key.type = jbvString;
+		key.val.string.val = unconstify(char *, text[vote.order[i]].data);
+		key.val.string.len = text[vote.order[i]].len;
+		pushJsonbValue(&parse, WJB_KEY, &key);
+		value.type = jbvNumeric;
+		value.val.numeric = exact_numeric(nw_scaled_ratio(vote.value[i],
+														  vote.total));
+		pushJsonbValue(&parse, WJB_VALUE, &value);
+	}
+	result = pushJsonbValue(&parse, WJB_END_OBJECT, NULL);
+	PG_RETURN_JSONB_P(JsonbValueToJsonb(result));
+}
+
+/* nw_argmax_final(internal) returns text: the most probable label */
+Datum
+nw_argmax_final(PG_FUNCTION_ARGS)
+{
+	Vote		vote;
+	int			best = 0;
+
+	if (!finish_vote(fcinfo, &vote))
+		PG_RETURN_NULL();
+	for (int i = 1; i < vote.n; i++)
+	{
+		if (nw_scaled_compare(vote.value[i], vote.value[best]) > 0)
+			best = i;
+	}
+	return nw_bytes_datum(((VoteState *) PG_GETARG_POINTER(0))->labels->text[vote.order[best]]);
+}
