@@ -19,22 +19,20 @@
 static int
 compare(const void *a, const void *b)
 {
-	double		x = *(const double *) a,
-				y = *(const double *) b;
+	double x = *(const double *) a, y = *(const double *) b;
 
 	return (x > y) - (x < y);
 }
 
 /* Measure one vector. */
-__attribute__((target("avx2,fma"), optimize("O3,fast-math")))
-static float
+__attribute__((target("avx2,fma"), optimize("O3,fast-math"))) static float
 distance(const float *restrict q, const float *restrict x, int dim)
 {
-	float		sum = 0;
+	float sum = 0;
 
 	for (int j = 0; j < dim; j++)
 	{
-		float		diff = q[j] - x[j];
+		float diff = q[j] - x[j];
 
 		sum += diff * diff;
 	}
@@ -44,13 +42,11 @@ distance(const float *restrict q, const float *restrict x, int dim)
 int
 main(int argc, char **argv)
 {
-	int			n,
-				dim,
-				repeats;
-	float	   *x;
-	float	   *q;
-	double	   *ms;
-	uint32_t	seed = 1;
+	int n, dim, repeats;
+	float *x;
+	float *q;
+	double *ms;
+	uint32_t seed = 1;
 	volatile float sink = 0;
 
 	if (argc != 4)
@@ -74,9 +70,8 @@ main(int argc, char **argv)
 
 	for (int r = 0; r < repeats; r++)
 	{
-		struct timespec from,
-					to;
-		float		sum = 0;
+		struct timespec from, to;
+		float sum = 0;
 
 		for (int j = 0; j < dim; j++)
 			q[j] = (float) (r + j) / (repeats + dim);
@@ -85,8 +80,7 @@ main(int argc, char **argv)
 			sum += distance(q, x + (size_t) i * dim, dim);
 		clock_gettime(CLOCK_MONOTONIC, &to);
 		sink += sum;
-		ms[r] = (to.tv_sec - from.tv_sec) * 1e3 +
-			(to.tv_nsec - from.tv_nsec) / 1e6;
+		ms[r] = (to.tv_sec - from.tv_sec) * 1e3 + (to.tv_nsec - from.tv_nsec) / 1e6;
 	}
 	qsort(ms, repeats, sizeof(double), compare);
 	printf("%.6f\n", ms[repeats / 2]);

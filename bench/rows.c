@@ -28,7 +28,7 @@ static uint64_t state;
 static uint64_t
 draw(void)
 {
-	uint64_t	z = (state += 0x9e3779b97f4a7c15u);
+	uint64_t z = (state += 0x9e3779b97f4a7c15u);
 
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -39,11 +39,11 @@ draw(void)
 static float
 normal(void)
 {
-	float		sum = -6;
+	float sum = -6;
 
 	for (int i = 0; i < 3; i++)
 	{
-		uint64_t	bits = draw();
+		uint64_t bits = draw();
 
 		for (int k = 0; k < 4; k++, bits >>= 16)
 			sum += (float) (bits & 0xffff) / 65536;
@@ -55,7 +55,7 @@ normal(void)
 static void
 put16(int16_t value)
 {
-	uint16_t	net = htons((uint16_t) value);
+	uint16_t net = htons((uint16_t) value);
 
 	fwrite(&net, 2, 1, stdout);
 }
@@ -63,7 +63,7 @@ put16(int16_t value)
 static void
 put32(int32_t value)
 {
-	uint32_t	net = htonl((uint32_t) value);
+	uint32_t net = htonl((uint32_t) value);
 
 	fwrite(&net, 4, 1, stdout);
 }
@@ -72,7 +72,7 @@ put32(int32_t value)
 static float
 stray(void)
 {
-	float		u = (float) (draw() >> 40) / (1 << 24);
+	float u = (float) (draw() >> 40) / (1 << 24);
 
 	return 0.7f * u * u * u;
 }
@@ -80,17 +80,14 @@ stray(void)
 int
 main(int argc, char **argv)
 {
-	int			n,
-				dim,
-				classes;
-	float		spread;
-	float	   *centre;
+	int n, dim, classes;
+	float spread;
+	float *centre;
 	const char *kind = argc > 6 ? argv[6] : "centres";
-	int			between = strcmp(kind, "between") == 0;
-	int			origin = strcmp(kind, "origin") == 0;
+	int between = strcmp(kind, "between") == 0;
+	int origin = strcmp(kind, "origin") == 0;
 
-	if (argc < 6 || argc > 7 ||
-		(!between && !origin && strcmp(kind, "centres") != 0))
+	if (argc < 6 || argc > 7 || (!between && !origin && strcmp(kind, "centres") != 0))
 	{
 		fprintf(stderr, "usage: rows N DIM CLASSES SPREAD SEED [centres|between|origin]\n");
 		return 2;
@@ -112,11 +109,11 @@ main(int argc, char **argv)
 	fwrite("PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19, 1, stdout);
 	for (int i = 0; i < n; i++)
 	{
-		int			class = (int) (draw() % (uint64_t) classes);
-		char		label[16];
-		int			len = snprintf(label, sizeof(label), "class%02d", class);
-		int			other = class;
-		float		way = 0;
+		int class = (int) (draw() % (uint64_t) classes);
+		char label[16];
+		int len = snprintf(label, sizeof(label), "class%02d", class);
+		int other = class;
+		float way = 0;
 
 		if (between)
 		{
@@ -137,10 +134,10 @@ main(int argc, char **argv)
 		put16(0);
 		for (int j = 0; j < dim; j++)
 		{
-			float		from = centre[class * dim + j];
-			float		to = centre[other * dim + j];
-			float		x = from + way * (to - from) + spread * normal();
-			int32_t		bits;
+			float from = centre[class * dim + j];
+			float to = centre[other * dim + j];
+			float x = from + way * (to - from) + spread * normal();
+			int32_t bits;
 
 			memcpy(&bits, &x, 4);
 			put32(bits);

@@ -15,14 +15,15 @@
 #define MAX_RUNS 64
 
 static NwExtractor *model;
-static int	batches;			/* of each thread */
+static int batches; /* of each thread */
 
 /* Run the model on images that are in memory. */
 static void *
 work(void *arg)
 {
-	float	   *x = nw_alloc0((size_t) (model->batch * model->pre.channels * model->pre.height * model->pre.width) *
-							  sizeof(float));
+	float *x = nw_alloc0(
+		(size_t) (model->batch * model->pre.channels * model->pre.height * model->pre.width) *
+		sizeof(float));
 
 	(void) arg;
 	for (int i = 0; i < batches; i++)
@@ -35,8 +36,8 @@ int
 main(int argc, char **argv)
 {
 	NwExtractorOptions o = {0};
-	pthread_t	thread[MAX_RUNS];
-	double		start;
+	pthread_t thread[MAX_RUNS];
+	double start;
 
 	if (argc != 5 || atoi(argv[4]) < 1 || atoi(argv[4]) > MAX_RUNS)
 		return 2;

@@ -20,7 +20,8 @@ cpu_seconds(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (double) (u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double) (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+	return (double) (u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       1e-6 * (double) (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 int
@@ -28,18 +29,18 @@ main(int argc, char **argv)
 {
 	NwModelSpec spec = {.channels = 3, .dim = 128, .tau = 1};
 	NwBatchSpec batch = {.shared = true, .slots = 10};
-	NwStates	states = {0};
+	NwStates states = {0};
 	NwStepInputs in = {.lr = 0.001f};
-	NwRuntime  *rt;
-	NwGraph    *g;
-	NwStepper  *s;
-	float		loss;
-	float	   *log_p;
-	double		wall = 1e30;
-	double		cpu = 1e30;
+	NwRuntime *rt;
+	NwGraph *g;
+	NwStepper *s;
+	float loss;
+	float *log_p;
+	double wall = 1e30;
+	double cpu = 1e30;
 	struct rusage u;
-	size_t		size;
-	int			steps;
+	size_t size;
+	int steps;
 
 	if (argc != 6 || nw_arch_find(argv[1]) == NULL)
 		return 2;
@@ -59,7 +60,7 @@ main(int argc, char **argv)
 	log_p = nw_alloc((size_t) (batch.queries * batch.slots) * sizeof(float));
 	for (size_t i = 0; i < size; i++)
 	{
-		NwRng		r = nw_rng(1, 1, i);
+		NwRng r = nw_rng(1, 1, i);
 
 		in.images[i] = (float) nw_rng_normal(&r);
 	}
@@ -71,13 +72,13 @@ main(int argc, char **argv)
 		}
 	for (int i = 0; i < steps + 2; i++)
 	{
-		double		w = nw_now();
-		double		c = cpu_seconds();
+		double w = nw_now();
+		double c = cpu_seconds();
 
 		nw_stepper_run(s, &in, &loss, log_p);
 		w = nw_now() - w;
 		c = cpu_seconds() - c;
-		if (i >= 2 && w < wall)	/* the best step: others are what the machine did besides */
+		if (i >= 2 && w < wall) /* the best step: others are what the machine did besides */
 			wall = w;
 		if (i >= 2 && c < cpu)
 			cpu = c;

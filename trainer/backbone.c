@@ -17,7 +17,7 @@ NwBackbone *
 nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freeze_norm)
 {
 	NwBackbone *b = nw_alloc0(sizeof(NwBackbone));
-	NwBuf		bytes;
+	NwBuf bytes;
 
 	nw_read_file(path, &bytes);
 	b->rt = rt;
@@ -33,11 +33,14 @@ nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freez
 		if (nw_model_initializer(b->model, v->name) != NULL)
 			continue;
 		if (b->input != NULL)
-			nw_fatal("\"%s\" has more than one input: \"%s\" and \"%s\"", path, b->input->name, v->name);
+			nw_fatal("\"%s\" has more than one input: \"%s\" and \"%s\"", path, b->input->name,
+			         v->name);
 		b->input = v;
 	}
-	if (b->input == NULL || b->input->type == NULL || b->input->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
-		b->input->type->tensor_type->shape == NULL || b->input->type->tensor_type->shape->n_dim != 4)
+	if (b->input == NULL || b->input->type == NULL ||
+	    b->input->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+	    b->input->type->tensor_type->shape == NULL ||
+	    b->input->type->tensor_type->shape->n_dim != 4)
 		nw_fatal("\"%s\" has no input of images [N,C,H,W]", path);
 	return b;
 }
@@ -57,12 +60,14 @@ void
 nw_backbone_input(const NwBackbone *b, int *channels, int *height, int *width)
 {
 	Onnx__TensorShapeProto__Dimension **dim = b->input->type->tensor_type->shape->dim;
-	int		   *into[3] = {channels, height, width};
+	int *into[3] = {channels, height, width};
 
 	for (int i = 0; i < 3; i++)
 	{
-		int64_t		size = dim[i + 1]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE
-			? dim[i + 1]->dim_value : 0;
+		int64_t size =
+			dim[i + 1]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE
+				? dim[i + 1]->dim_value
+				: 0;
 
 		if (size < 0 || size > INT32_MAX)
 			nw_fatal("\"%s\" has an input of an impossible size", b->path);
@@ -90,7 +95,7 @@ static void
 check_output(const NwBackbone *b)
 {
 	const Onnx__GraphProto *graph = b->model->graph;
-	bool		found = b->output == NULL && graph->n_output > 0;
+	bool found = b->output == NULL && graph->n_output > 0;
 
 	for (size_t i = 0; i < graph->n_node; i++)
 		for (size_t j = 0; j < graph->node[i]->n_output; j++)
@@ -145,8 +150,8 @@ fold(NwBackbone *b, const NwShape *images)
 	Onnx__ValueInfoProto wanted = ONNX__VALUE_INFO_PROTO__INIT;
 	Onnx__ValueInfoProto *only[1] = {&wanted};
 	Onnx__ValueInfoProto **inputs = nw_alloc((graph.n_initializer + 1) * sizeof(*inputs));
-	NwBuf		packed = {0};
-	NwBuf		folded;
+	NwBuf packed = {0};
+	NwBuf folded;
 	Onnx__ModelProto *m;
 
 	check_output(b);
@@ -154,7 +159,7 @@ fold(NwBackbone *b, const NwShape *images)
 	wanted.name = b->output ? b->output : graph.output[0]->name;
 	graph.output = only;
 	graph.n_output = 1;
-	graph.n_value_info = 0;		/* shapes for another batch size */
+	graph.n_value_info = 0; /* shapes for another batch size */
 	graph.n_input = 0;
 	graph.input = inputs;
 	inputs[graph.n_input++] = b->input;
@@ -163,7 +168,7 @@ fold(NwBackbone *b, const NwShape *images)
 			inputs[graph.n_input++] = weight_info(graph.initializer[i]);
 	model.graph = &graph;
 	model.has_ir_version = 1;
-	if (model.ir_version < 4)	/* before, every value of the file was a constant */
+	if (model.ir_version < 4) /* before, every value of the file was a constant */
 		model.ir_version = 4;
 	packed.len = onnx__model_proto__get_packed_size(&model);
 	packed.data = nw_alloc(packed.len);
@@ -182,9 +187,9 @@ fold(NwBackbone *b, const NwShape *images)
 NwT
 nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images)
 {
-	NwShape		shape = nw_shape_of(g, images);
-	NwImport		im = {.g = g, .b = b};
-	NwT			y;
+	NwShape shape = nw_shape_of(g, images);
+	NwImport im = {.g = g, .b = b};
+	NwT y;
 
 	nw_import_check(b);
 	im.model = fold(b, &shape);
@@ -197,7 +202,8 @@ nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images)
 		im.node = im.model->graph->node[i];
 		nw_import_node(&im);
 	}
-	y = im.model->graph->n_output > 0 ? nw_import_lookup(&im, im.model->graph->output[0]->name) : NW_NONE;
+	y = im.model->graph->n_output > 0 ? nw_import_lookup(&im, im.model->graph->output[0]->name)
+	                                  : NW_NONE;
 	if (y == NW_NONE)
 		nw_fatal("\"%s\" does not compute its output", b->path);
 	free(im.bound);
@@ -206,6 +212,6 @@ nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images)
 		y = nw_reduce(g, "ReduceMean", y, 0xc, false);
 	if (NW_RANK(g, y) != 2 || NW_DIM(g, y, 0) != shape.dim[0] || NW_DIM(g, y, 1) > MAX_FEATURES)
 		nw_fatal("\"%s\": output of shape %s is neither features [N,F] nor images [N,C,H,W]",
-				 b->path, nw_shape_text(&g->tensor[y].shape));
+		         b->path, nw_shape_text(&g->tensor[y].shape));
 	return y;
 }

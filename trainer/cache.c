@@ -12,7 +12,7 @@
 NwCache *
 nw_cache_new(const NwSource *source, const NwPreprocess *pre, size_t bytes)
 {
-	NwCache    *c = nw_alloc0(sizeof(NwCache));
+	NwCache *c = nw_alloc0(sizeof(NwCache));
 
 	c->source = source;
 	c->pre = *pre;
@@ -35,18 +35,18 @@ nw_cache_free(NwCache *c)
 static bool
 fits_already(const NwCache *c)
 {
-	return c->source->pixels != NULL && c->source->height == c->pre.height && c->source->width == c->pre.width &&
-		c->pre.channels == 1 && c->pre.zoom == 1;
+	return c->source->pixels != NULL && c->source->height == c->pre.height &&
+	       c->source->width == c->pre.width && c->pre.channels == 1 && c->pre.zoom == 1;
 }
 
 /* Get fitted pixels: kept ones, or new ones in *fresh for the caller to free. */
 static char *
 get_pixels(NwCache *c, int64_t i, const uint8_t **pixels, uint8_t **fresh)
 {
-	NwImage		image;
-	uint8_t    *fitted;
-	double		side = (c->pre.height > c->pre.width ? c->pre.height : c->pre.width) * c->pre.zoom;
-	char	   *why;
+	NwImage image;
+	uint8_t *fitted;
+	double side = (c->pre.height > c->pre.width ? c->pre.height : c->pre.width) * c->pre.zoom;
+	char *why;
 
 	*fresh = NULL;
 	if (fits_already(c))
@@ -81,8 +81,8 @@ char *
 nw_cache_tensor(NwCache *c, int64_t i, int dy, int dx, bool mirror, float *out)
 {
 	const uint8_t *pixels;
-	uint8_t    *fresh;
-	char	   *why = get_pixels(c, i, &pixels, &fresh);
+	uint8_t *fresh;
+	char *why = get_pixels(c, i, &pixels, &fresh);
 
 	if (why != NULL)
 		return why;
@@ -95,22 +95,22 @@ nw_cache_tensor(NwCache *c, int64_t i, int dy, int dx, bool mirror, float *out)
 void
 nw_cache_statistics(NwCache *c, double *mean, double *std)
 {
-	int64_t		step = (c->source->n + STATISTICS_SAMPLE - 1) / STATISTICS_SAMPLE;
-	double		sum[3] = {0};
-	double		square[3] = {0};
-	double		n = 0;
+	int64_t step = (c->source->n + STATISTICS_SAMPLE - 1) / STATISTICS_SAMPLE;
+	double sum[3] = {0};
+	double square[3] = {0};
+	double n = 0;
 
 	for (int64_t i = 0; i < c->source->n; i += step)
 	{
 		const uint8_t *p;
-		uint8_t    *fresh;
-		char	   *why = get_pixels(c, i, &p, &fresh);
+		uint8_t *fresh;
+		char *why = get_pixels(c, i, &p, &fresh);
 
 		if (why != NULL)
 			nw_fatal("%s", why);
 		for (size_t j = 0; j < c->image_bytes; j++)
 		{
-			double		v = p[j] / 255.0;
+			double v = p[j] / 255.0;
 
 			sum[j % (size_t) c->pre.channels] += v;
 			square[j % (size_t) c->pre.channels] += v * v;
@@ -120,7 +120,7 @@ nw_cache_statistics(NwCache *c, double *mean, double *std)
 	}
 	for (int k = 0; k < c->pre.channels; k++)
 	{
-		double		variance;
+		double variance;
 
 		mean[k] = sum[k] / n;
 		variance = square[k] / n - mean[k] * mean[k];

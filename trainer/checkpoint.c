@@ -15,8 +15,8 @@
 void
 nw_checkpoint_save(const char *path, const NwStates *states, const NwMetas *settings, int64_t step)
 {
-	NwMetas		meta = {0};
-	NwBuf		b;
+	NwMetas meta = {0};
+	NwBuf b;
 
 	nw_meta_set(&meta, STEP_KEY, "%lld", (long long) step);
 	for (int i = 0; i < settings->n; i++)
@@ -31,10 +31,10 @@ nw_checkpoint_save(const char *path, const NwStates *states, const NwMetas *sett
 int64_t
 nw_checkpoint_load(const char *path, NwStates *states, const NwMetas *settings)
 {
-	NwBuf		b;
-	NwMetas		meta = {0};
+	NwBuf b;
+	NwMetas meta = {0};
 	Onnx__ModelProto *m;
-	int64_t		step;
+	int64_t step;
 
 	nw_read_file(path, &b);
 	m = nw_model_parse(path, &b);
@@ -49,7 +49,7 @@ nw_checkpoint_load(const char *path, NwStates *states, const NwMetas *settings)
 
 		if (was == NULL || strcmp(was, settings->item[i].value) != 0)
 			nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is %s", path,
-					 settings->item[i].key, was ? was : "not there", settings->item[i].value);
+			         settings->item[i].key, was ? was : "not there", settings->item[i].value);
 	}
 	nw_states_unpack(m, path, states);
 	onnx__model_proto__free_unpacked(m, NULL);

@@ -9,12 +9,12 @@
 
 #include "copy.h"
 
-#define FLUSH_BYTES (64 << 10)	/* what fits the caches on either side of the socket */
+#define FLUSH_BYTES (64 << 10) /* what fits the caches on either side of the socket */
 
 static void
 add16(NwBuf *b, int v)
 {
-	uint16_t	n = htons((uint16_t) v);
+	uint16_t n = htons((uint16_t) v);
 
 	nw_buf_add(b, &n, 2);
 }
@@ -22,7 +22,7 @@ add16(NwBuf *b, int v)
 static void
 add32(NwBuf *b, uint32_t v)
 {
-	uint32_t	n = htonl(v);
+	uint32_t n = htonl(v);
 
 	nw_buf_add(b, &n, 4);
 }
@@ -33,7 +33,7 @@ swap_floats(char *p, int n)
 {
 	for (int i = 0; i < n; i++, p += 4)
 	{
-		uint32_t	bits;
+		uint32_t bits;
 
 		memcpy(&bits, p, 4);
 		bits = htonl(bits);
@@ -57,7 +57,8 @@ nw_copy_begin(NwCopy *c, PGconn *conn, const char *relation)
 	static const char header[19] = "PGCOPY\n\377\r\n\0";
 
 	*c = (NwCopy) {.conn = conn, .what = relation};
-	PQclear(nw_pg_query(conn, PGRES_COPY_IN, 0, NULL, "COPY %s (id, label, embedding) FROM STDIN (FORMAT binary)", relation));
+	PQclear(nw_pg_query(conn, PGRES_COPY_IN, 0, NULL,
+	                    "COPY %s (id, label, embedding) FROM STDIN (FORMAT binary)", relation));
 	nw_buf_add(&c->buf, header, sizeof(header));
 }
 
@@ -85,7 +86,7 @@ nw_copy_row(NwCopy *c, const void *id, int id_len, const char *label, const floa
 void
 nw_copy_row_bigint(NwCopy *c, int64_t id, const char *label, const float *vector, int dim)
 {
-	uint32_t	halves[2] = {htonl((uint32_t) ((uint64_t) id >> 32)), htonl((uint32_t) id)};
+	uint32_t halves[2] = {htonl((uint32_t) ((uint64_t) id >> 32)), htonl((uint32_t) id)};
 
 	nw_copy_row(c, halves, 8, label, vector, dim);
 }
@@ -94,7 +95,7 @@ nw_copy_row_bigint(NwCopy *c, int64_t id, const char *label, const float *vector
 void
 nw_copy_end(NwCopy *c)
 {
-	PGresult   *r;
+	PGresult *r;
 
 	add16(&c->buf, -1);
 	flush(c);

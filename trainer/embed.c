@@ -20,10 +20,10 @@
 #include "progress.h"
 
 #define WHO "embed"
-#define MAX_AT_A_TIME 4			/* batches in the model at a time: each has its own activations */
-#define MAX_AHEAD 16			/* batches on their way, as far as memory allows */
+#define MAX_AT_A_TIME 4 /* batches in the model at a time: each has its own activations */
+#define MAX_AHEAD 16    /* batches on their way, as far as memory allows */
 #define AHEAD_BYTES (64 << 20)
-#define MAX_VECTOR_DIM 16000	/* pgvector's limit for a vector column */
+#define MAX_VECTOR_DIM 16000 /* pgvector's limit for a vector column */
 
 typedef struct EmbedOptions
 {
@@ -33,49 +33,65 @@ typedef struct EmbedOptions
 	const char *set;
 	const char *head_set;
 	const char *kernel;
-	double		tau;			/* 0: the model's */
-	bool		append;
-	bool		replace;
-	bool		normalize;
-	NwDevice	device;
-	int			threads;
+	double tau; /* 0: the model's */
+	bool append;
+	bool replace;
+	bool normalize;
+	NwDevice device;
+	int threads;
 	const char *profile;
-	bool		quiet;
+	bool quiet;
 } EmbedOptions;
 
 /* everything a run works with */
 typedef struct Run
 {
 	EmbedOptions o;
-	NwSource   *source;
-	NwCache    *cache;
+	NwSource *source;
+	NwCache *cache;
 	NwExtractor *model;
-	PGconn	   *conn;
-	char	   *relation;
-	bool		created;
+	PGconn *conn;
+	char *relation;
+	bool created;
 	const char *id_type;
-	NwDevice	device;
-	int			at_a_time;		/* batches in work */
-	NwPipe	   *images;			/* what a GPU is to run on */
+	NwDevice device;
+	int at_a_time;  /* batches in work */
+	NwPipe *images; /* what a GPU is to run on */
 } Run;
 
 /* a batch on its way through the model to the database */
 typedef struct Batch
 {
-	int			n;
-	float	   *images;
-	float	   *z;
+	int n;
+	float *images;
+	float *z;
 } Batch;
 
 enum
 {
-	OPT_MODEL = NW_OPT_OWN, OPT_TABLE, OPT_SET, OPT_HEAD_SET, OPT_KERNEL, OPT_TAU, OPT_APPEND, OPT_REPLACE,
-	OPT_NORMALIZE, OPT_OUTPUT, OPT_INPUT_SIZE, OPT_RESIZE, OPT_MEAN, OPT_STD, OPT_BATCH, OPT_DEVICE, OPT_THREADS,
-	OPT_PROFILE, OPT_QUIET, OPT_HELP
+	OPT_MODEL = NW_OPT_OWN,
+	OPT_TABLE,
+	OPT_SET,
+	OPT_HEAD_SET,
+	OPT_KERNEL,
+	OPT_TAU,
+	OPT_APPEND,
+	OPT_REPLACE,
+	OPT_NORMALIZE,
+	OPT_OUTPUT,
+	OPT_INPUT_SIZE,
+	OPT_RESIZE,
+	OPT_MEAN,
+	OPT_STD,
+	OPT_BATCH,
+	OPT_DEVICE,
+	OPT_THREADS,
+	OPT_PROFILE,
+	OPT_QUIET,
+	OPT_HELP
 };
 
-static const struct option long_options[] =
-{
+static const struct option long_options[] = {
 	NW_SOURCE_LONG_OPTIONS,
 	{"from-table", required_argument, NULL, NW_OPT_TABLE},
 	{"model", required_argument, NULL, OPT_MODEL},
@@ -98,8 +114,7 @@ static const struct option long_options[] =
 	{"profile", required_argument, NULL, OPT_PROFILE},
 	{"quiet", no_argument, NULL, OPT_QUIET},
 	{"help", no_argument, NULL, OPT_HELP},
-	{NULL, 0, NULL, 0}
-};
+	{NULL, 0, NULL, 0}};
 
 static const char *const kernels[] = {"euclidean", "gaussian", "hypersphere", "cosine", "dot"};
 
@@ -108,38 +123,39 @@ static void
 usage(void)
 {
 	printf("nwhead embed: run a model over images and fill a PostgreSQL table.\n\n"
-		   "Usage:\n"
-		   "  nwhead embed --model FILE.onnx SOURCE --table REL [OPTION]...\n\n");
+	       "Usage:\n"
+	       "  nwhead embed --model FILE.onnx SOURCE --table REL [OPTION]...\n\n");
 	nw_source_usage("from-table");
-	printf("Table (id, label, embedding), all in one transaction:\n"
-		   "  --table REL               created when missing\n"
-		   "  --append, --replace       add to the rows it has, or delete them first\n"
-		   "  --set NAME                register the table as a set of extension nwhead\n"
-		   "  --head-set NAME           where an FC model's head goes (SET_head): a table and a set with\n"
-		   "                            one row for each class, for predictions with kernel dot\n"
-		   "  --kernel NAME             euclidean, gaussian, hypersphere, cosine, dot (as the model says)\n"
-		   "  --tau T                   (as the model says)\n"
-		   "  --normalize               scale embeddings to length 1\n\n"
-		   "Model, where it is not one of nwhead train:\n"
-		   "  --output NAME             tensor to take (\"embedding\", else the first output)\n"
-		   "  --input-size N or HxW     size of the images\n"
-		   "  --resize N                scale the shorter side to N, then cut the centre\n"
-		   "  --mean A,B,C --std A,B,C  of pixels in [0,1] (0 and 1)\n\n"
-		   "Run:\n"
-		   "  --batch N                 images a run (64)\n"
-		   "  --device NAME             auto, cpu, webgpu, cuda (auto: the fastest that works)\n"
-		   "  --threads N               (one for each core)\n"
-		   "  --profile PREFIX          write ONNX Runtime's profile\n"
-		   "  --quiet                   no progress\n"
-		   "  --help\n");
+	printf(
+		"Table (id, label, embedding), all in one transaction:\n"
+		"  --table REL               created when missing\n"
+		"  --append, --replace       add to the rows it has, or delete them first\n"
+		"  --set NAME                register the table as a set of extension nwhead\n"
+		"  --head-set NAME           where an FC model's head goes (SET_head): a table and a set with\n"
+		"                            one row for each class, for predictions with kernel dot\n"
+		"  --kernel NAME             euclidean, gaussian, hypersphere, cosine, dot (as the model says)\n"
+		"  --tau T                   (as the model says)\n"
+		"  --normalize               scale embeddings to length 1\n\n"
+		"Model, where it is not one of nwhead train:\n"
+		"  --output NAME             tensor to take (\"embedding\", else the first output)\n"
+		"  --input-size N or HxW     size of the images\n"
+		"  --resize N                scale the shorter side to N, then cut the centre\n"
+		"  --mean A,B,C --std A,B,C  of pixels in [0,1] (0 and 1)\n\n"
+		"Run:\n"
+		"  --batch N                 images a run (64)\n"
+		"  --device NAME             auto, cpu, webgpu, cuda (auto: the fastest that works)\n"
+		"  --threads N               (one for each core)\n"
+		"  --profile PREFIX          write ONNX Runtime's profile\n"
+		"  --quiet                   no progress\n"
+		"  --help\n");
 }
 
 /* Read "224" or "224x320". */
 static void
 parse_size(const char *text, int *height, int *width)
 {
-	char	   *copy = nw_strdup(text);
-	char	   *x = strchr(copy, 'x');
+	char *copy = nw_strdup(text);
+	char *x = strchr(copy, 'x');
 
 	if (x != NULL)
 		*x++ = 0;
@@ -154,25 +170,63 @@ take(EmbedOptions *o, int code)
 {
 	switch (code)
 	{
-		case OPT_MODEL: o->model.path = optarg; break;
-		case OPT_TABLE: o->table = optarg; break;
-		case OPT_SET: o->set = optarg; break;
-		case OPT_HEAD_SET: o->head_set = optarg; break;
-		case OPT_KERNEL: o->kernel = optarg; break;
-		case OPT_TAU: o->tau = nw_parse_double(WHO, "tau", optarg, 1e-12, 1e12); break;
-		case OPT_APPEND: o->append = true; break;
-		case OPT_REPLACE: o->replace = true; break;
-		case OPT_NORMALIZE: o->normalize = true; break;
-		case OPT_OUTPUT: o->model.output = optarg; break;
-		case OPT_INPUT_SIZE: parse_size(optarg, &o->model.height, &o->model.width); break;
-		case OPT_RESIZE: o->model.resize = (int) nw_parse_int(WHO, "resize", optarg, 1, 8192); break;
-		case OPT_MEAN: o->model.n_mean = nw_parse_list(WHO, "mean", optarg, o->model.mean, 3); break;
-		case OPT_STD: o->model.n_std = nw_parse_list(WHO, "std", optarg, o->model.std, 3); break;
-		case OPT_BATCH: o->model.batch = (int) nw_parse_int(WHO, "batch", optarg, 1, 65536); break;
-		case OPT_DEVICE: o->device = nw_parse_device(WHO, optarg); break;
-		case OPT_THREADS: o->threads = (int) nw_parse_int(WHO, "threads", optarg, 1, 1024); break;
-		case OPT_PROFILE: o->profile = optarg; break;
-		case OPT_QUIET: o->quiet = true; break;
+		case OPT_MODEL:
+			o->model.path = optarg;
+			break;
+		case OPT_TABLE:
+			o->table = optarg;
+			break;
+		case OPT_SET:
+			o->set = optarg;
+			break;
+		case OPT_HEAD_SET:
+			o->head_set = optarg;
+			break;
+		case OPT_KERNEL:
+			o->kernel = optarg;
+			break;
+		case OPT_TAU:
+			o->tau = nw_parse_double(WHO, "tau", optarg, 1e-12, 1e12);
+			break;
+		case OPT_APPEND:
+			o->append = true;
+			break;
+		case OPT_REPLACE:
+			o->replace = true;
+			break;
+		case OPT_NORMALIZE:
+			o->normalize = true;
+			break;
+		case OPT_OUTPUT:
+			o->model.output = optarg;
+			break;
+		case OPT_INPUT_SIZE:
+			parse_size(optarg, &o->model.height, &o->model.width);
+			break;
+		case OPT_RESIZE:
+			o->model.resize = (int) nw_parse_int(WHO, "resize", optarg, 1, 8192);
+			break;
+		case OPT_MEAN:
+			o->model.n_mean = nw_parse_list(WHO, "mean", optarg, o->model.mean, 3);
+			break;
+		case OPT_STD:
+			o->model.n_std = nw_parse_list(WHO, "std", optarg, o->model.std, 3);
+			break;
+		case OPT_BATCH:
+			o->model.batch = (int) nw_parse_int(WHO, "batch", optarg, 1, 65536);
+			break;
+		case OPT_DEVICE:
+			o->device = nw_parse_device(WHO, optarg);
+			break;
+		case OPT_THREADS:
+			o->threads = (int) nw_parse_int(WHO, "threads", optarg, 1, 1024);
+			break;
+		case OPT_PROFILE:
+			o->profile = optarg;
+			break;
+		case OPT_QUIET:
+			o->quiet = true;
+			break;
 	}
 }
 
@@ -180,8 +234,8 @@ take(EmbedOptions *o, int code)
 static void
 parse(int argc, char **argv, EmbedOptions *o)
 {
-	int			code;
-	bool		known = false;
+	int code;
+	bool known = false;
 
 	*o = (EmbedOptions) {.model.batch = 64};
 	opterr = 0;
@@ -193,7 +247,8 @@ parse(int argc, char **argv, EmbedOptions *o)
 			exit(0);
 		}
 		if (code == '?')
-			nw_usage_error(WHO, "unknown option, or one without its value: \"%s\"", argv[optind - 1]);
+			nw_usage_error(WHO, "unknown option, or one without its value: \"%s\"",
+			               argv[optind - 1]);
 		if (!nw_source_option(WHO, code, argc, argv, &o->source))
 			take(o, code);
 	}
@@ -216,17 +271,18 @@ parse(int argc, char **argv, EmbedOptions *o)
 static char *
 fill_batch(void *arg, int64_t seq, void *slot)
 {
-	Run		   *run = arg;
-	Batch	   *b = slot;
+	Run *run = arg;
+	Batch *b = slot;
 	const NwPreprocess *p = &run->model->pre;
-	size_t		size = (size_t) p->channels * (size_t) p->height * (size_t) p->width;
-	int64_t		first = seq * run->model->batch;
-	int64_t		left = run->source->n - first;
+	size_t size = (size_t) p->channels * (size_t) p->height * (size_t) p->width;
+	int64_t first = seq * run->model->batch;
+	int64_t left = run->source->n - first;
 
 	b->n = left < run->model->batch ? (int) left : run->model->batch;
 	for (int i = 0; i < b->n; i++)
 	{
-		char	   *why = nw_cache_tensor(run->cache, first + i, 0, 0, false, b->images + (size_t) i * size);
+		char *why =
+			nw_cache_tensor(run->cache, first + i, 0, 0, false, b->images + (size_t) i * size);
 
 		if (why != NULL)
 			return why;
@@ -238,14 +294,15 @@ fill_batch(void *arg, int64_t seq, void *slot)
 static char *
 extension_schema(PGconn *c, const char *extension)
 {
-	PGresult   *r = nw_pg_query(c, PGRES_TUPLES_OK, 1, &extension,
-								"SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e"
-								" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1");
-	char	   *schema;
+	PGresult *r = nw_pg_query(
+		c, PGRES_TUPLES_OK, 1, &extension,
+		"SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e"
+		" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1");
+	char *schema;
 
 	if (PQntuples(r) != 1)
-		nw_fatal("extension \"%s\" is not installed in this database: CREATE EXTENSION %s%s", extension, extension,
-				 strcmp(extension, "nwhead") == 0 ? " CASCADE" : "");
+		nw_fatal("extension \"%s\" is not installed in this database: CREATE EXTENSION %s%s",
+		         extension, extension, strcmp(extension, "nwhead") == 0 ? " CASCADE" : "");
 	schema = nw_strdup(PQgetvalue(r, 0, 0));
 	PQclear(r);
 	return schema;
@@ -256,16 +313,17 @@ static void
 check_table(PGconn *c, const char *relation, const char *name, int dim, const char *id_type)
 {
 	static const char *const columns[] = {"id", "label", "embedding"};
-	char	   *vector = nw_printf("vector(%d)", dim);
+	char *vector = nw_printf("vector(%d)", dim);
 	const char *types[] = {id_type, "text", vector};
 
 	for (int i = 0; i < 3; i++)
 	{
-		PGresult   *r = nw_pg_query(c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, columns[i]},
-									"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), t.typname"
-									" FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
-									" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2"
-									" AND a.attnum > 0 AND NOT a.attisdropped");
+		PGresult *r = nw_pg_query(
+			c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, columns[i]},
+			"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), t.typname"
+			" FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
+			" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2"
+			" AND a.attnum > 0 AND NOT a.attisdropped");
 		const char *type;
 
 		if (PQntuples(r) != 1)
@@ -274,9 +332,10 @@ check_table(PGconn *c, const char *relation, const char *name, int dim, const ch
 		if (i == 2 && strcmp(PQgetvalue(r, 0, 1), "vector") == 0 && strchr(type, '(') != NULL)
 			type = strrchr(type, '.') ? strrchr(type, '.') + 1 : type;
 		else if (i == 2 && strcmp(PQgetvalue(r, 0, 1), "vector") == 0)
-			type = vector;		/* of any dimension */
+			type = vector; /* of any dimension */
 		if (strcmp(type, types[i]) != 0)
-			nw_fatal("table \"%s\": column \"%s\" is of type %s, and %s is needed", name, columns[i], type, types[i]);
+			nw_fatal("table \"%s\": column \"%s\" is of type %s, and %s is needed", name,
+			         columns[i], type, types[i]);
 		PQclear(r);
 	}
 	free(vector);
@@ -284,26 +343,30 @@ check_table(PGconn *c, const char *relation, const char *name, int dim, const ch
 
 /* Make a table ready for rows: created, found empty, added to or emptied. Its quoted name. */
 static char *
-prepare_table(const Run *run, const char *name, const char *id_type, int dim, bool append, bool replace, bool *created)
+prepare_table(const Run *run, const char *name, const char *id_type, int dim, bool append,
+              bool replace, bool *created)
 {
-	PGconn	   *c = run->conn;
-	char	   *relation = nw_pg_relation(c, name);
-	char	   *vector = extension_schema(c, "vector");
-	PGresult   *r;
+	PGconn *c = run->conn;
+	char *relation = nw_pg_relation(c, name);
+	char *vector = extension_schema(c, "vector");
+	PGresult *r;
 
 	*created = false;
 	if (dim > MAX_VECTOR_DIM)
-		nw_fatal("embeddings of %d dimensions do not fit a vector column (at most %d)", dim, MAX_VECTOR_DIM);
+		nw_fatal("embeddings of %d dimensions do not fit a vector column (at most %d)", dim,
+		         MAX_VECTOR_DIM);
 	if (relation == NULL)
 	{
-		r = nw_pg_query(c, PGRES_TUPLES_OK, 1, &name,
-						"SELECT pg_catalog.string_agg(pg_catalog.quote_ident(p), '.' ORDER BY n)"
-						" FROM pg_catalog.unnest(pg_catalog.parse_ident($1)) WITH ORDINALITY AS u(p, n)");
+		r = nw_pg_query(
+			c, PGRES_TUPLES_OK, 1, &name,
+			"SELECT pg_catalog.string_agg(pg_catalog.quote_ident(p), '.' ORDER BY n)"
+			" FROM pg_catalog.unnest(pg_catalog.parse_ident($1)) WITH ORDINALITY AS u(p, n)");
 		relation = nw_strdup(PQgetvalue(r, 0, 0));
 		PQclear(r);
-		PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL,
-							"CREATE TABLE %s (id %s NOT NULL, label pg_catalog.text, embedding %s.vector(%d))",
-							relation, id_type, vector, dim));
+		PQclear(nw_pg_query(
+			c, PGRES_COMMAND_OK, 0, NULL,
+			"CREATE TABLE %s (id %s NOT NULL, label pg_catalog.text, embedding %s.vector(%d))",
+			relation, id_type, vector, dim));
 		free(vector);
 		*created = true;
 		return relation;
@@ -327,7 +390,8 @@ static void
 finish_table(const Run *run, const char *relation, bool created)
 {
 	if (created)
-		PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "ALTER TABLE %s ADD PRIMARY KEY (id)", relation));
+		PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL,
+		                    "ALTER TABLE %s ADD PRIMARY KEY (id)", relation));
 }
 
 /* Say how a model's embeddings are compared. */
@@ -343,16 +407,21 @@ kernel_of(const Run *run)
 static void
 register_set(const Run *run, const char *set, const char *relation, bool labelled)
 {
-	char	   *schema = extension_schema(run->conn, "nwhead");
+	char *schema = extension_schema(run->conn, "nwhead");
 	const char *tau = nw_meta_get(&run->model->meta, "nwhead.tau");
-	char	   *given = run->o.tau > 0 ? nw_printf("%.17g", run->o.tau) : nw_strdup(tau ? tau : "1");
-	const char *args[] = {set, relation, labelled ? "label" : NULL, kernel_of(run), given,
-	run->o.replace || run->o.append ? "true" : "false"};
+	char *given = run->o.tau > 0 ? nw_printf("%.17g", run->o.tau) : nw_strdup(tau ? tau : "1");
+	const char *args[] = {set,
+	                      relation,
+	                      labelled ? "label" : NULL,
+	                      kernel_of(run),
+	                      given,
+	                      run->o.replace || run->o.append ? "true" : "false"};
 
-	PQclear(nw_pg_query(run->conn, PGRES_TUPLES_OK, 6, args,
-						"SELECT %s.nw_register($1, $2::pg_catalog.regclass, embedding => 'embedding', label => $3,"
-						" id => 'id', kernel => $4, tau => $5::pg_catalog.float8, replace => $6::pg_catalog.bool)",
-						schema));
+	PQclear(nw_pg_query(
+		run->conn, PGRES_TUPLES_OK, 6, args,
+		"SELECT %s.nw_register($1, $2::pg_catalog.regclass, embedding => 'embedding', label => $3,"
+		" id => 'id', kernel => $4, tau => $5::pg_catalog.float8, replace => $6::pg_catalog.bool)",
+		schema));
 	free(given);
 	free(schema);
 }
@@ -362,25 +431,27 @@ static void
 write_head(Run *run)
 {
 	NwExtractor *m = run->model;
-	char	   *name = run->o.head_set ? nw_strdup(run->o.head_set)
-		: run->o.set ? nw_printf("%s_head", run->o.set) : NULL;
-	char	   *relation;
-	bool		created;
-	NwCopy		copy;
+	char *name = run->o.head_set ? nw_strdup(run->o.head_set)
+	             : run->o.set    ? nw_printf("%s_head", run->o.set)
+	                             : NULL;
+	char *relation;
+	bool created;
+	NwCopy copy;
 
 	if (m->classes == 0 || name == NULL)
 		return;
 	relation = prepare_table(run, name, "bigint", m->dim, false, true, &created);
 	nw_copy_begin(&copy, run->conn, relation);
 	for (int c = 0; c < m->classes; c++)
-		nw_copy_row_bigint(&copy, c + 1, m->class_name[c], m->head + (size_t) c * (size_t) m->dim, m->dim);
+		nw_copy_row_bigint(&copy, c + 1, m->class_name[c], m->head + (size_t) c * (size_t) m->dim,
+		                   m->dim);
 	nw_copy_end(&copy);
 	finish_table(run, relation, created);
 	if (run->o.set)
 	{
-		bool		replace = run->o.replace;
+		bool replace = run->o.replace;
 
-		run->o.replace = true;	/* the same head is written with every table of the model */
+		run->o.replace = true; /* the same head is written with every table of the model */
 		register_set(run, name, relation, true);
 		run->o.replace = replace;
 	}
@@ -394,7 +465,7 @@ normalize_rows(float *z, int n, int dim)
 {
 	for (int i = 0; i < n; i++, z += dim)
 	{
-		double		sum = 0;
+		double sum = 0;
 
 		for (int j = 0; j < dim; j++)
 			sum += (double) z[j] * z[j];
@@ -408,11 +479,11 @@ static void
 write_rows(Run *run, NwCopy *copy, int64_t first, int n, const float *z)
 {
 	const NwSource *s = run->source;
-	int			dim = run->model->dim;
+	int dim = run->model->dim;
 
 	for (int i = 0; i < n; i++, z += dim)
 	{
-		int64_t		k = first + i;
+		int64_t k = first + i;
 		const char *label = s->label[k] >= 0 ? s->classes[s->label[k]] : NULL;
 
 		if (s->path)
@@ -428,14 +499,14 @@ write_rows(Run *run, NwCopy *copy, int64_t first, int n, const float *z)
 static void
 check_finite(const Run *run, const float *z, int n)
 {
-	int			bad = 0;
+	int bad = 0;
 
 	for (int64_t i = 0; i < (int64_t) n * run->model->dim; i++)
 	{
-		int32_t		bits;
+		int32_t bits;
 
 		memcpy(&bits, &z[i], 4);
-		bad |= (bits & 0x7fffffff) > 0x7f7fffff;	/* by bits, several at a time */
+		bad |= (bits & 0x7fffffff) > 0x7f7fffff; /* by bits, several at a time */
 	}
 	if (bad)
 		nw_fatal("\"%s\" gave an embedding that is not a number", run->o.model.path);
@@ -446,8 +517,8 @@ static void
 begin(Run *run, NwCopy *copy)
 {
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "BEGIN"));
-	run->relation = prepare_table(run, run->o.table, run->id_type, run->model->dim, run->o.append, run->o.replace,
-								  &run->created);
+	run->relation = prepare_table(run, run->o.table, run->id_type, run->model->dim, run->o.append,
+	                              run->o.replace, &run->created);
 	nw_copy_begin(copy, run->conn, run->relation);
 }
 
@@ -455,10 +526,10 @@ begin(Run *run, NwCopy *copy)
 static char *
 embed_batch(void *arg, int64_t seq, void *slot)
 {
-	Run		   *run = arg;
-	Batch	   *out = slot;
-	Batch	   *in = run->images ? nw_pipe_take(run->images) : out;
-	char	   *why = run->images ? NULL : fill_batch(run, seq, in);
+	Run *run = arg;
+	Batch *out = slot;
+	Batch *in = run->images ? nw_pipe_take(run->images) : out;
+	char *why = run->images ? NULL : fill_batch(run, seq, in);
 
 	if (why != NULL)
 		return why;
@@ -476,7 +547,7 @@ embed_batch(void *arg, int64_t seq, void *slot)
 static int
 batches_ahead(const Run *run, size_t batch_bytes)
 {
-	size_t		n = AHEAD_BYTES / batch_bytes;
+	size_t n = AHEAD_BYTES / batch_bytes;
 
 	if (n < (size_t) run->at_a_time + 2)
 		n = (size_t) run->at_a_time + 2;
@@ -488,19 +559,19 @@ static void
 embed_all(Run *run)
 {
 	NwExtractor *m = run->model;
-	bool		on_cpu = run->device == NW_DEVICE_CPU;
-	size_t		bytes = (size_t) m->batch * (size_t) m->pre.channels * (size_t) m->pre.height * (size_t) m->pre.width *
-		sizeof(float);
-	int			ahead = batches_ahead(run, bytes);
-	int64_t		n_batches = (run->source->n + m->batch - 1) / m->batch;
-	Batch		batch[MAX_AHEAD];
-	Batch		embedded[MAX_AHEAD] = {{0}};
-	void	   *slots[MAX_AHEAD];
-	void	   *out_slots[MAX_AHEAD];
-	NwPipe	   *embeddings;
-	NwProgress	progress;
-	NwCopy		copy;
-	int64_t		done = 0;
+	bool on_cpu = run->device == NW_DEVICE_CPU;
+	size_t bytes = (size_t) m->batch * (size_t) m->pre.channels * (size_t) m->pre.height *
+	               (size_t) m->pre.width * sizeof(float);
+	int ahead = batches_ahead(run, bytes);
+	int64_t n_batches = (run->source->n + m->batch - 1) / m->batch;
+	Batch batch[MAX_AHEAD];
+	Batch embedded[MAX_AHEAD] = {{0}};
+	void *slots[MAX_AHEAD];
+	void *out_slots[MAX_AHEAD];
+	NwPipe *embeddings;
+	NwProgress progress;
+	NwCopy copy;
+	int64_t done = 0;
 
 	for (int i = 0; i < ahead; i++)
 	{
@@ -511,11 +582,12 @@ embed_all(Run *run)
 	progress = nw_progress_start("image", 0, run->source->n, run->o.quiet);
 	if (!on_cpu)
 		run->images = nw_pipe_start(fill_batch, run, 0, n_batches, slots, ahead, run->at_a_time);
-	embeddings = nw_pipe_start(embed_batch, run, 0, n_batches, out_slots, ahead, on_cpu ? run->at_a_time : 1);
+	embeddings = nw_pipe_start(embed_batch, run, 0, n_batches, out_slots, ahead,
+	                           on_cpu ? run->at_a_time : 1);
 	begin(run, &copy);
 	for (int64_t k = 0; k < n_batches; k++)
 	{
-		Batch	   *b = nw_pipe_take(embeddings);
+		Batch *b = nw_pipe_take(embeddings);
 
 		write_rows(run, &copy, done, b->n, b->z);
 		free(b->z);
@@ -529,7 +601,7 @@ embed_all(Run *run)
 		nw_pipe_stop(run->images);
 	finish_table(run, run->relation, run->created);
 	write_head(run);
-	nw_source_whole(run->source);	/* also of images that --per-class left out */
+	nw_source_whole(run->source); /* also of images that --per-class left out */
 	if (run->o.set)
 		register_set(run, run->o.set, run->relation, run->source->n_classes > 0);
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "COMMIT"));
@@ -542,8 +614,8 @@ embed_all(Run *run)
 int
 nw_embed_main(int argc, char **argv)
 {
-	Run			run = {0};
-	NwRuntime  *rt;
+	Run run = {0};
+	NwRuntime *rt;
 
 	parse(argc, argv, &run.o);
 	run.source = nw_source_open(&run.o.source, false);
@@ -556,11 +628,12 @@ nw_embed_main(int argc, char **argv)
 	run.cache = nw_cache_new(run.source, &run.model->pre, 0);
 	run.conn = nw_pg_connect(run.o.source.dsn);
 	if (run.o.set)
-		free(extension_schema(run.conn, "nwhead"));	/* better now than after the work */
+		free(extension_schema(run.conn, "nwhead")); /* better now than after the work */
 	embed_all(&run);
 	if (!run.o.quiet)
-		nw_info("%lld embeddings of %d dimensions in table %s%s%s", (long long) run.source->n, run.model->dim,
-				run.relation, run.o.set ? ", registered as " : "", run.o.set ? run.o.set : "");
+		nw_info("%lld embeddings of %d dimensions in table %s%s%s", (long long) run.source->n,
+		        run.model->dim, run.relation, run.o.set ? ", registered as " : "",
+		        run.o.set ? run.o.set : "");
 	PQfinish(run.conn);
 	nw_extractor_close(run.model);
 	nw_cache_free(run.cache);

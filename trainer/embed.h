@@ -4,6 +4,6 @@
 #ifndef NW_EMBED_H
 #define NW_EMBED_H
 
-int			nw_embed_main(int argc, char **argv);
+int nw_embed_main(int argc, char **argv);
 
 #endif

@@ -23,13 +23,14 @@ batch_is_fixed(const NwGraph *g)
 static NwGraph *
 inference_graph(const NwModelSpec *spec, NwStates *states, int64_t batch)
 {
-	NwGraph    *g = nw_graph_new(NW_FOR_EXPORT, false, states, 0);
-	NwT			images = nw_input(g, "images", NW_FLOAT, NW_SHAPE(batch, spec->channels, spec->height, spec->width));
-	NwT			z = nw_model_embedding(g, spec, images);
+	NwGraph *g = nw_graph_new(NW_FOR_EXPORT, false, states, 0);
+	NwT images =
+		nw_input(g, "images", NW_FLOAT, NW_SHAPE(batch, spec->channels, spec->height, spec->width));
+	NwT z = nw_model_embedding(g, spec, images);
 
 	if (spec->head == NW_HEAD_FC)
 	{
-		NwT			logits = nw_linear(g, "head", z, spec->classes);
+		NwT logits = nw_linear(g, "head", z, spec->classes);
 
 		/* a trailing 1 meets each class's bias: (z, 1) . (W_c, b_c) */
 		nw_output(g, "embedding", nw_pad(g, z, (int64_t[]) {0, 0, 0, 1}, 1));
@@ -42,12 +43,12 @@ inference_graph(const NwModelSpec *spec, NwStates *states, int64_t batch)
 
 /* Describe how to use a model. */
 static void
-describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *pre, const NwSource *source,
-		 const NwMetas *settings)
+describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *pre,
+         const NwSource *source, const NwMetas *settings)
 {
-	NwBuf		classes = {0};
-	NwBuf		mean = {0};
-	NwBuf		std = {0};
+	NwBuf classes = {0};
+	NwBuf mean = {0};
+	NwBuf std = {0};
 
 	nw_buf_add(&classes, "[", 1);
 	for (int i = 0; i < source->n_classes; i++)
@@ -84,12 +85,12 @@ describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *p
 /* Write a trained model. */
 void
 nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwPreprocess *pre,
-		  const NwSource *source, const NwMetas *settings)
+          const NwSource *source, const NwMetas *settings)
 {
-	NwGraph    *g = inference_graph(spec, states, PLACEHOLDER_BATCH);
-	bool		fixed = batch_is_fixed(g);
-	NwMetas		meta = {0};
-	NwBuf		b;
+	NwGraph *g = inference_graph(spec, states, PLACEHOLDER_BATCH);
+	bool fixed = batch_is_fixed(g);
+	NwMetas meta = {0};
+	NwBuf b;
 
 	if (fixed)
 	{

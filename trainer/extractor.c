@@ -10,7 +10,7 @@
 
 #include "extractor.h"
 
-#define MAX_SIDE 8192			/* of images, as on the command line */
+#define MAX_SIDE 8192 /* of images, as on the command line */
 #define MAX_ZOOM 64
 #define MAX_BATCH_FLOATS (INT64_C(1) << 28)
 
@@ -19,11 +19,11 @@ static int
 meta_numbers(const NwMetas *m, const char *key, double *into)
 {
 	const char *p = nw_meta_get(m, key);
-	int			n = 0;
+	int n = 0;
 
 	while (p != NULL && *p && n < 3)
 	{
-		char	   *end;
+		char *end;
 
 		into[n++] = strtod(p, &end);
 		p = *end == ',' ? end + 1 : "";
@@ -36,7 +36,7 @@ static int
 meta_int(const NwMetas *m, const char *key)
 {
 	const char *v = nw_meta_get(m, key);
-	long		n = v ? strtol(v, NULL, 10) : 0;
+	long n = v ? strtol(v, NULL, 10) : 0;
 
 	return n < 0 || n > INT32_MAX ? -1 : (int) n;
 }
@@ -45,7 +45,7 @@ meta_int(const NwMetas *m, const char *key)
 static char *
 next_class(const char **at)
 {
-	NwBuf		b = {0};
+	NwBuf b = {0};
 	const char *p = strchr(*at, '"');
 
 	if (p == NULL)
@@ -55,8 +55,8 @@ next_class(const char **at)
 	{
 		if (p[0] == '\\' && p[1] == 'u' && strlen(p) >= 6)
 		{
-			char		code[5] = {p[2], p[3], p[4], p[5], 0};
-			char		c = (char) strtol(code, NULL, 16);	/* only control characters are written so */
+			char code[5] = {p[2], p[3], p[4], p[5], 0};
+			char c = (char) strtol(code, NULL, 16); /* only control characters are written so */
 
 			nw_buf_add(&b, &c, 1);
 			p += 5;
@@ -79,10 +79,10 @@ read_head(NwExtractor *e, const Onnx__ModelProto *m, const char *path)
 	const Onnx__TensorProto *wt = nw_model_initializer(m, "head.weight");
 	const Onnx__TensorProto *bt = nw_model_initializer(m, "head.bias");
 	const char *names = nw_meta_get(&e->meta, "nwhead.classes");
-	NwShape		ws;
-	NwShape		bs;
-	float	   *w;
-	float	   *b;
+	NwShape ws;
+	NwShape bs;
+	float *w;
+	float *b;
 
 	if (wt == NULL || bt == NULL || names == NULL)
 		nw_fatal("\"%s\" says it has an FC head, but holds none", path);
@@ -113,7 +113,7 @@ expose_output(const char *path, const char *name, NwBuf *bytes)
 	Onnx__ModelProto *m = nw_model_parse(path, bytes);
 	Onnx__GraphProto *g = m->graph;
 	Onnx__ValueInfoProto *info;
-	bool		found = false;
+	bool found = false;
 
 	for (size_t i = 0; i < g->n_output; i++)
 		if (strcmp(g->output[i]->name, name) == 0)
@@ -126,7 +126,7 @@ expose_output(const char *path, const char *name, NwBuf *bytes)
 			found |= strcmp(g->node[i]->output[j], name) == 0;
 	if (!found)
 		nw_fatal("\"%s\" has no output \"%s\"", path, name);
-	info = malloc(sizeof(*info));	/* freed with the message, by protobuf-c's free() */
+	info = malloc(sizeof(*info)); /* freed with the message, by protobuf-c's free() */
 	if (info == NULL)
 		nw_fatal("out of memory");
 	onnx__value_info_proto__init(info);
@@ -156,8 +156,8 @@ choose_ports(NwExtractor *e, const NwExtractorOptions *o)
 {
 	const NwPort *in;
 	const NwPort *out;
-	int			n_in = nw_session_ports(e->session, false, &in);
-	int			n_out = nw_session_ports(e->session, true, &out);
+	int n_in = nw_session_ports(e->session, false, &in);
+	int n_out = nw_session_ports(e->session, true, &out);
 	const NwPort *chosen = n_out > 0 ? &out[0] : NULL;
 
 	if (n_in != 1 || in[0].shape.rank != 4 || in[0].type != NW_FLOAT)
@@ -176,10 +176,12 @@ choose_ports(NwExtractor *e, const NwExtractorOptions *o)
 	take_size(o->path, in[0].shape.dim[2], MAX_SIDE, &e->pre.height);
 	take_size(o->path, in[0].shape.dim[3], MAX_SIDE, &e->pre.width);
 	if ((in[0].shape.dim[2] > 0 && o->height && o->height != e->pre.height) ||
-		(in[0].shape.dim[3] > 0 && o->width && o->width != e->pre.width))
-		nw_fatal("\"%s\" takes images of %d x %d, not %d x %d", o->path, e->pre.height, e->pre.width, o->height, o->width);
+	    (in[0].shape.dim[3] > 0 && o->width && o->width != e->pre.width))
+		nw_fatal("\"%s\" takes images of %d x %d, not %d x %d", o->path, e->pre.height,
+		         e->pre.width, o->height, o->width);
 	if (e->pre.channels != 1 && e->pre.channels != 3)
-		nw_fatal("\"%s\" wants images of %d channels: 1 or 3 are supported", o->path, e->pre.channels);
+		nw_fatal("\"%s\" wants images of %d channels: 1 or 3 are supported", o->path,
+		         e->pre.channels);
 }
 
 /* Settle how images are prepared. */
@@ -187,7 +189,7 @@ static void
 settle_preprocess(NwExtractor *e, const NwExtractorOptions *o)
 {
 	NwPreprocess *p = &e->pre;
-	double		zoom = 1;
+	double zoom = 1;
 
 	if (o->height)
 		p->height = o->height;
@@ -196,8 +198,9 @@ settle_preprocess(NwExtractor *e, const NwExtractorOptions *o)
 	if (p->height == 0 || p->width == 0)
 		nw_fatal("\"%s\" does not say what size of images it wants: give --input-size", o->path);
 	if (p->height < 0 || p->height > MAX_SIDE || p->width < 0 || p->width > MAX_SIDE ||
-		(int64_t) e->batch * p->channels * p->height > MAX_BATCH_FLOATS / p->width)
-		nw_fatal("\"%s\" wants batches of %d images of %d x %d, which is too much", o->path, e->batch, p->height, p->width);
+	    (int64_t) e->batch * p->channels * p->height > MAX_BATCH_FLOATS / p->width)
+		nw_fatal("\"%s\" wants batches of %d images of %d x %d, which is too much", o->path,
+		         e->batch, p->height, p->width);
 	if (nw_meta_get(&e->meta, "nwhead.zoom"))
 		zoom = strtod(nw_meta_get(&e->meta, "nwhead.zoom"), NULL);
 	if (o->resize)
@@ -226,11 +229,12 @@ settle_preprocess(NwExtractor *e, const NwExtractorOptions *o)
 static NwValue *
 run_model(const NwExtractor *e, float *images, int n, NwShape *shape)
 {
-	int			run = e->fixed ? e->batch : n;
-	NwValue    *in = nw_value_over(NW_SHAPE(run, e->pre.channels, e->pre.height, e->pre.width), images);
-	NwBinding  *b = nw_binding_new(e->session);
-	NwValue   **out;
-	NwValue    *result;
+	int run = e->fixed ? e->batch : n;
+	NwValue *in =
+		nw_value_over(NW_SHAPE(run, e->pre.channels, e->pre.height, e->pre.width), images);
+	NwBinding *b = nw_binding_new(e->session);
+	NwValue **out;
+	NwValue *result;
 
 	nw_bind_input(b, e->input, in);
 	nw_bind_output_fresh(b, e->output, true);
@@ -242,10 +246,12 @@ run_model(const NwExtractor *e, float *images, int n, NwShape *shape)
 	nw_value_free(in);
 	*shape = nw_value_shape(result);
 	if (shape->rank != 2 && shape->rank != 4)
-		nw_fatal("output \"%s\" of shape %s is neither features [N,F] nor images [N,C,H,W]: name another with --output",
-				 e->output, nw_shape_text(shape));
+		nw_fatal(
+			"output \"%s\" of shape %s is neither features [N,F] nor images [N,C,H,W]: name another with --output",
+			e->output, nw_shape_text(shape));
 	if (shape->dim[0] != run)
-		nw_fatal("output \"%s\" has %lld rows for %d images", e->output, (long long) shape->dim[0], run);
+		nw_fatal("output \"%s\" has %lld rows for %d images", e->output, (long long) shape->dim[0],
+		         run);
 	return result;
 }
 
@@ -254,17 +260,18 @@ static void
 learn_dim(NwExtractor *e, const char *path)
 {
 	const NwPort *out;
-	int			n = nw_session_ports(e->session, true, &out);
-	float	   *blank;
-	NwShape		shape;
+	int n = nw_session_ports(e->session, true, &out);
+	float *blank;
+	NwShape shape;
 
 	for (int i = 0; i < n; i++)
-		if (strcmp(out[i].name, e->output) == 0 && (out[i].shape.rank == 2 || out[i].shape.rank == 4))
+		if (strcmp(out[i].name, e->output) == 0 &&
+		    (out[i].shape.rank == 2 || out[i].shape.rank == 4))
 			take_size(path, out[i].shape.dim[1], INT32_MAX, &e->dim);
 	if (e->dim > 0)
 		return;
-	blank = nw_alloc0((size_t) e->batch * (size_t) e->pre.channels * (size_t) e->pre.height * (size_t) e->pre.width *
-					  sizeof(float));
+	blank = nw_alloc0((size_t) e->batch * (size_t) e->pre.channels * (size_t) e->pre.height *
+	                  (size_t) e->pre.width * sizeof(float));
 	nw_value_free(run_model(e, blank, e->batch, &shape));
 	take_size(path, shape.dim[1], INT32_MAX, &e->dim);
 	free(blank);
@@ -276,13 +283,14 @@ nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o)
 {
 	NwExtractor *e = nw_alloc0(sizeof(NwExtractor));
 	Onnx__ModelProto *m;
-	NwBuf		bytes;
-	char	   *what = nw_printf("\"%s\"", o->path);
+	NwBuf bytes;
+	char *what = nw_printf("\"%s\"", o->path);
 
 	nw_read_file(o->path, &bytes);
 	m = nw_model_parse(o->path, &bytes);
 	nw_model_metas(m, &e->meta);
-	if (nw_meta_get(&e->meta, "nwhead.head") && strcmp(nw_meta_get(&e->meta, "nwhead.head"), "fc") == 0)
+	if (nw_meta_get(&e->meta, "nwhead.head") &&
+	    strcmp(nw_meta_get(&e->meta, "nwhead.head"), "fc") == 0)
 		read_head(e, m, o->path);
 	onnx__model_proto__free_unpacked(m, NULL);
 	if (o->output)
@@ -290,7 +298,8 @@ nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o)
 	e->session = nw_session_open(rt, device, o->runs ? o->runs : 1, bytes.data, bytes.len, what);
 	nw_buf_free(&bytes);
 	free(what);
-	e->pre.channels = meta_int(&e->meta, "nwhead.channels") ? meta_int(&e->meta, "nwhead.channels") : 3;
+	e->pre.channels =
+		meta_int(&e->meta, "nwhead.channels") ? meta_int(&e->meta, "nwhead.channels") : 3;
 	e->pre.height = meta_int(&e->meta, "nwhead.height");
 	e->pre.width = meta_int(&e->meta, "nwhead.width");
 	choose_ports(e, o);
@@ -299,7 +308,8 @@ nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o)
 	if (e->dim < 1)
 		nw_fatal("\"%s\" makes embeddings without dimensions", o->path);
 	if (e->classes > 0 && e->head_dim != e->dim)
-		nw_fatal("\"%s\" has an FC head for embeddings of %d dimensions, but makes %d", o->path, e->head_dim, e->dim);
+		nw_fatal("\"%s\" has an FC head for embeddings of %d dimensions, but makes %d", o->path,
+		         e->head_dim, e->dim);
 	return e;
 }
 
@@ -309,7 +319,7 @@ pool(float *out, const float *in, int64_t rows, int64_t places)
 {
 	for (int64_t i = 0; i < rows; i++)
 	{
-		double		sum = 0;
+		double sum = 0;
 
 		for (int64_t j = 0; j < places; j++)
 			sum += in[i * places + j];
@@ -321,13 +331,14 @@ pool(float *out, const float *in, int64_t rows, int64_t places)
 float *
 nw_extractor_run(const NwExtractor *e, float *images, int n)
 {
-	NwShape		shape;
-	NwValue    *out = run_model(e, images, n, &shape);
-	int64_t		places = shape.rank == 4 ? shape.dim[2] * shape.dim[3] : 1;
-	float	   *result;
+	NwShape shape;
+	NwValue *out = run_model(e, images, n, &shape);
+	int64_t places = shape.rank == 4 ? shape.dim[2] * shape.dim[3] : 1;
+	float *result;
 
 	if (shape.dim[1] != e->dim || places < 1)
-		nw_fatal("output \"%s\" has %lld columns where it had %d", e->output, (long long) shape.dim[1], e->dim);
+		nw_fatal("output \"%s\" has %lld columns where it had %d", e->output,
+		         (long long) shape.dim[1], e->dim);
 	result = nw_alloc((size_t) n * (size_t) e->dim * sizeof(float));
 	if (places == 1)
 		memcpy(result, nw_value_floats(out), (size_t) n * (size_t) e->dim * sizeof(float));

@@ -13,10 +13,10 @@
 /* a growing list of relative paths and their classes */
 typedef struct List
 {
-	char	  **path;
-	char	  **label;
-	int64_t		n;
-	int64_t		cap;
+	char **path;
+	char **label;
+	int64_t n;
+	int64_t cap;
 } List;
 
 /* Say whether a name ends like an image's. */
@@ -24,11 +24,11 @@ static bool
 image_name(const char *name)
 {
 	static const char *const endings[] = {".jpg", ".jpeg", ".png"};
-	size_t		len = strlen(name);
+	size_t len = strlen(name);
 
 	for (int i = 0; i < NW_LENGTH(endings); i++)
 	{
-		size_t		n = strlen(endings[i]);
+		size_t n = strlen(endings[i]);
 
 		if (len > n && strcasecmp(name + len - n, endings[i]) == 0)
 			return true;
@@ -54,16 +54,17 @@ by_bytes(const struct dirent **a, const struct dirent **b)
 static void
 collect(List *list, const char *root, const char *below, const char *label)
 {
-	char	   *dir = below[0] ? nw_printf("%s/%s", root, below) : nw_strdup(root);
+	char *dir = below[0] ? nw_printf("%s/%s", root, below) : nw_strdup(root);
 	struct dirent **entry;
-	int			n = scandir(dir, &entry, visible, by_bytes);
+	int n = scandir(dir, &entry, visible, by_bytes);
 
 	if (n < 0)
 		nw_fatal("could not read folder \"%s\": %s", dir, strerror(errno));
 	for (int i = 0; i < n; i++)
 	{
-		char	   *path = below[0] ? nw_printf("%s/%s", below, entry[i]->d_name) : nw_strdup(entry[i]->d_name);
-		char	   *full = nw_printf("%s/%s", root, path);
+		char *path =
+			below[0] ? nw_printf("%s/%s", below, entry[i]->d_name) : nw_strdup(entry[i]->d_name);
+		char *full = nw_printf("%s/%s", root, path);
 		struct stat st;
 
 		if (stat(full, &st) != 0)
@@ -93,8 +94,8 @@ collect(List *list, const char *root, const char *below, const char *label)
 NwSource *
 nw_source_folder(const NwSourceOptions *options)
 {
-	NwSource   *s = nw_alloc0(sizeof(NwSource));
-	List		list = {0};
+	NwSource *s = nw_alloc0(sizeof(NwSource));
+	List list = {0};
 
 	collect(&list, options->folder, "", NULL);
 	if (list.n == 0)

@@ -14,45 +14,45 @@
 
 #include <immintrin.h>
 
-#define AVX512	__attribute__((target("avx512f")))
-#define AVX2	__attribute__((target("avx2,fma")))
-#define INLINE	static inline __attribute__((always_inline))
+#define AVX512 __attribute__((target("avx512f")))
+#define AVX2 __attribute__((target("avx2,fma")))
+#define INLINE static inline __attribute__((always_inline))
 
-#define ROWS_4(DO)	DO(0) DO(1) DO(2) DO(3)
-#define ROWS_8(DO)	ROWS_4(DO) DO(4) DO(5) DO(6) DO(7)
+#define ROWS_4(DO) DO(0) DO(1) DO(2) DO(3)
+#define ROWS_8(DO) ROWS_4(DO) DO(4) DO(5) DO(6) DO(7)
 
 /* Multiply into a tile of up to three vectors; n is known when this is compiled. */
-#define LOAD(i) \
-	V s##i##0 = load(c + i * ldc); \
+#define LOAD(i)                                             \
+	V s##i##0 = load(c + i * ldc);                          \
 	V s##i##1 = n > 1 ? load(c + i * ldc + LANES) : zero(); \
 	V s##i##2 = n > 2 ? load(c + i * ldc + 2 * LANES) : zero();
-#define MULTIPLY(i) \
-	x = broadcast(a[i]); \
-	s##i##0 = multiply_add(x, b0, s##i##0); \
-	if (n > 1) \
+#define MULTIPLY(i)                             \
+	x = broadcast(a[i]);                        \
+	s##i##0 = multiply_add(x, b0, s##i##0);     \
+	if (n > 1)                                  \
 		s##i##1 = multiply_add(x, b1, s##i##1); \
-	if (n > 2) \
+	if (n > 2)                                  \
 		s##i##2 = multiply_add(x, b2, s##i##2);
-#define STORE(i) \
-	store(c + i * ldc, s##i##0); \
-	if (n > 1) \
+#define STORE(i)                             \
+	store(c + i * ldc, s##i##0);             \
+	if (n > 1)                               \
 		store(c + i * ldc + LANES, s##i##1); \
-	if (n > 2) \
+	if (n > 2)                               \
 		store(c + i * ldc + 2 * LANES, s##i##2);
-#define TILE(ROWS, EACH) \
+#define TILE(ROWS, EACH)               \
 	V b0, b1 = zero(), b2 = zero(), x; \
-	EACH(LOAD) \
-	for (int64_t i = 0; i < k; i++) \
-	{ \
-		b0 = load(b); \
-		if (n > 1) \
-			b1 = load(b + LANES); \
-		if (n > 2) \
-			b2 = load(b + 2 * LANES); \
-		EACH(MULTIPLY) \
-		a += ROWS; \
-		b += NW_GEMM_VECTORS * LANES; \
-	} \
+	EACH(LOAD)                         \
+	for (int64_t i = 0; i < k; i++)    \
+	{                                  \
+		b0 = load(b);                  \
+		if (n > 1)                     \
+			b1 = load(b + LANES);      \
+		if (n > 2)                     \
+			b2 = load(b + 2 * LANES);  \
+		EACH(MULTIPLY)                 \
+		a += ROWS;                     \
+		b += NW_GEMM_VECTORS * LANES;  \
+	}                                  \
 	EACH(STORE)
 
 /* ------------------------------------------------------------------ AVX-512 */
@@ -156,17 +156,17 @@ add_avx2(int64_t n, const float *from, float *to)
 INLINE AVX2 void
 transpose_8x8(const float *from, int64_t ldf, float *to, int64_t ldt)
 {
-	__m256		x[8];
-	__m256		y[8];
+	__m256 x[8];
+	__m256 y[8];
 
 	for (int i = 0; i < 8; i++)
 		x[i] = _mm256_loadu_ps(from + i * ldf);
-	for (int i = 0; i < 8; i += 2)	/* pairs of rows: columns 0, 1, 4, 5 and 2, 3, 6, 7 */
+	for (int i = 0; i < 8; i += 2) /* pairs of rows: columns 0, 1, 4, 5 and 2, 3, 6, 7 */
 	{
 		y[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
 		y[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
 	}
-	for (int i = 0; i < 8; i += 4)	/* fours of rows: columns j and j + 4 */
+	for (int i = 0; i < 8; i += 4) /* fours of rows: columns j and j + 4 */
 	{
 		x[i] = _mm256_shuffle_ps(y[i], y[i + 2], 0x44);
 		x[i + 1] = _mm256_shuffle_ps(y[i], y[i + 2], 0xee);
@@ -184,10 +184,10 @@ transpose_8x8(const float *from, int64_t ldf, float *to, int64_t ldt)
 INLINE void
 transpose_4x4(const float *from, int64_t ldf, float *to, int64_t ldt)
 {
-	__m128		x0 = _mm_loadu_ps(from);
-	__m128		x1 = _mm_loadu_ps(from + ldf);
-	__m128		x2 = _mm_loadu_ps(from + 2 * ldf);
-	__m128		x3 = _mm_loadu_ps(from + 3 * ldf);
+	__m128 x0 = _mm_loadu_ps(from);
+	__m128 x1 = _mm_loadu_ps(from + ldf);
+	__m128 x2 = _mm_loadu_ps(from + 2 * ldf);
+	__m128 x3 = _mm_loadu_ps(from + 3 * ldf);
 
 	_MM_TRANSPOSE4_PS(x0, x1, x2, x3);
 	_mm_storeu_ps(to, x0);
@@ -200,13 +200,13 @@ transpose_4x4(const float *from, int64_t ldf, float *to, int64_t ldt)
 static AVX2 void
 transpose(int rows, int64_t columns, const float *from, int64_t ldf, float *to, int64_t ldt)
 {
-	int			size;
+	int size;
 
 	for (int r = 0; r < rows; r += size)
 	{
 		const float *f = from + r * ldf;
-		float	   *t = to + r;
-		int64_t		i = 0;
+		float *t = to + r;
+		int64_t i = 0;
 
 		size = rows - r >= 8 && columns >= 8 ? 8 : rows - r >= 4 ? 4 : 1;
 		if (size == 8)
@@ -224,10 +224,11 @@ transpose(int rows, int64_t columns, const float *from, int64_t ldf, float *to, 
 	}
 }
 
-static const NwGemm gemm_avx512 = {"avx512", 8, 16, tile_avx512, gather_avx512, add_avx512, transpose};
+static const NwGemm gemm_avx512 = {"avx512",      8,          16,       tile_avx512,
+                                   gather_avx512, add_avx512, transpose};
 static const NwGemm gemm_avx2 = {"avx2", 4, 8, tile_avx2, gather_avx2, add_avx2, transpose};
 
-#endif							/* __x86_64__ */
+#endif /* __x86_64__ */
 
 /* Find loops by name, if the machine can run them. */
 const NwGemm *

@@ -18,7 +18,7 @@ nw_needs_grad(const NwGraph *g, NwT t)
 void
 nw_accumulate(NwGraph *g, NwT t, NwT dt)
 {
-	NwT			sum;
+	NwT sum;
 
 	if (!nw_needs_grad(g, t))
 		return;
@@ -60,7 +60,8 @@ grad_sub(NwGraph *g, const NwNode *r, NwT dy)
 	if (nw_needs_grad(g, r->in[0]))
 		nw_accumulate(g, r->in[0], nw_unbroadcast(g, dy, nw_shape_of(g, r->in[0])));
 	if (nw_needs_grad(g, r->in[1]))
-		nw_accumulate(g, r->in[1], nw_unary(g, "Neg", nw_unbroadcast(g, dy, nw_shape_of(g, r->in[1]))));
+		nw_accumulate(g, r->in[1],
+		              nw_unary(g, "Neg", nw_unbroadcast(g, dy, nw_shape_of(g, r->in[1]))));
 }
 
 static void
@@ -69,19 +70,20 @@ grad_mul(NwGraph *g, const NwNode *r, NwT dy)
 	for (int i = 0; i < 2; i++)
 		if (nw_needs_grad(g, r->in[i]))
 			nw_accumulate(g, r->in[i],
-						  nw_unbroadcast(g, nw_mul(g, dy, r->in[1 - i]), nw_shape_of(g, r->in[i])));
+			              nw_unbroadcast(g, nw_mul(g, dy, r->in[1 - i]), nw_shape_of(g, r->in[i])));
 }
 
 static void
 grad_div(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			da = nw_div(g, dy, r->in[1]);
+	NwT da = nw_div(g, dy, r->in[1]);
 
 	if (nw_needs_grad(g, r->in[0]))
 		nw_accumulate(g, r->in[0], nw_unbroadcast(g, da, nw_shape_of(g, r->in[0])));
 	if (nw_needs_grad(g, r->in[1]))
 		nw_accumulate(g, r->in[1],
-					  nw_unbroadcast(g, nw_unary(g, "Neg", nw_mul(g, da, r->out[0])), nw_shape_of(g, r->in[1])));
+		              nw_unbroadcast(g, nw_unary(g, "Neg", nw_mul(g, da, r->out[0])),
+		                             nw_shape_of(g, r->in[1])));
 }
 
 static void
@@ -95,9 +97,11 @@ grad_relu(NwGraph *g, const NwNode *r, NwT dy)
 {
 	if (g->native)
 	{
-		NwT			in[2] = {r->out[0], dy};
+		NwT in[2] = {r->out[0], dy};
 
-		nw_accumulate(g, r->in[0], nw_node_out(g, nw_own_node(g, "ReluGrad", 2, in), NW_FLOAT, nw_shape_of(g, dy)));
+		nw_accumulate(
+			g, r->in[0],
+			nw_node_out(g, nw_own_node(g, "ReluGrad", 2, in), NW_FLOAT, nw_shape_of(g, dy)));
 		return;
 	}
 	nw_accumulate(g, r->in[0], nw_mul(g, dy, nw_mask(g, "Greater", r->out[0], nw_scalar(g, 0))));
@@ -106,9 +110,9 @@ grad_relu(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_leaky_relu(NwGraph *g, const NwNode *r, NwT dy)
 {
-	float		alpha = float_attr(r, "alpha");
-	NwT			positive = nw_mask(g, "Greater", r->in[0], nw_scalar(g, 0));
-	NwT			slope = nw_add(g, nw_scale(g, positive, 1 - alpha), nw_scalar(g, alpha));
+	float alpha = float_attr(r, "alpha");
+	NwT positive = nw_mask(g, "Greater", r->in[0], nw_scalar(g, 0));
+	NwT slope = nw_add(g, nw_scale(g, positive, 1 - alpha), nw_scalar(g, alpha));
 
 	nw_accumulate(g, r->in[0], nw_mul(g, dy, slope));
 }
@@ -116,7 +120,7 @@ grad_leaky_relu(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_sigmoid(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			y = r->out[0];
+	NwT y = r->out[0];
 
 	nw_accumulate(g, r->in[0], nw_mul(g, dy, nw_mul(g, y, nw_sub(g, nw_scalar(g, 1), y))));
 }
@@ -125,8 +129,8 @@ grad_sigmoid(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_hard_sigmoid(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			inside = nw_mul(g, nw_mask(g, "Greater", r->out[0], nw_scalar(g, 0)),
-								nw_mask(g, "Less", r->out[0], nw_scalar(g, 1)));
+	NwT inside = nw_mul(g, nw_mask(g, "Greater", r->out[0], nw_scalar(g, 0)),
+	                    nw_mask(g, "Less", r->out[0], nw_scalar(g, 1)));
 
 	nw_accumulate(g, r->in[0], nw_scale(g, nw_mul(g, dy, inside), float_attr(r, "alpha")));
 }
@@ -134,7 +138,7 @@ grad_hard_sigmoid(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_tanh(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			y = r->out[0];
+	NwT y = r->out[0];
 
 	nw_accumulate(g, r->in[0], nw_mul(g, dy, nw_sub(g, nw_scalar(g, 1), nw_mul(g, y, y))));
 }
@@ -148,8 +152,8 @@ grad_softplus(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_erf(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			x = r->in[0];
-	NwT			bell = nw_unary(g, "Exp", nw_unary(g, "Neg", nw_mul(g, x, x)));
+	NwT x = r->in[0];
+	NwT bell = nw_unary(g, "Exp", nw_unary(g, "Neg", nw_mul(g, x, x)));
 
 	nw_accumulate(g, x, nw_mul(g, dy, nw_scale(g, bell, 1.1283791670955126)));
 }
@@ -175,7 +179,7 @@ grad_sqrt(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_reciprocal(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			y = r->out[0];
+	NwT y = r->out[0];
 
 	nw_accumulate(g, r->in[0], nw_unary(g, "Neg", nw_mul(g, dy, nw_mul(g, y, y))));
 }
@@ -183,8 +187,8 @@ grad_reciprocal(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_abs(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			zero = nw_scalar(g, 0);
-	NwT			sign = nw_sub(g, nw_mask(g, "Greater", r->in[0], zero), nw_mask(g, "Less", r->in[0], zero));
+	NwT zero = nw_scalar(g, 0);
+	NwT sign = nw_sub(g, nw_mask(g, "Greater", r->in[0], zero), nw_mask(g, "Less", r->in[0], zero));
 
 	nw_accumulate(g, r->in[0], nw_mul(g, dy, sign));
 }
@@ -192,8 +196,8 @@ grad_abs(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_clip(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			inside = nw_mul(g, nw_mask(g, "Greater", r->in[0], r->in[1]),
-								nw_mask(g, "Less", r->in[0], r->in[2]));
+	NwT inside = nw_mul(g, nw_mask(g, "Greater", r->in[0], r->in[1]),
+	                    nw_mask(g, "Less", r->in[0], r->in[2]));
 
 	nw_accumulate(g, r->in[0], nw_mul(g, dy, inside));
 }
@@ -201,8 +205,8 @@ grad_clip(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_pow(NwGraph *g, const NwNode *r, NwT dy)
 {
-	float		p = *(const float *) g->tensor[r->in[1]].data;
-	NwT			slope = nw_scale(g, nw_pow(g, r->in[0], p - 1), p);
+	float p = *(const float *) g->tensor[r->in[1]].data;
+	NwT slope = nw_scale(g, nw_pow(g, r->in[0], p - 1), p);
 
 	nw_accumulate(g, r->in[0], nw_mul(g, dy, slope));
 }
@@ -222,7 +226,7 @@ grad_reshape(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_transpose(NwGraph *g, const NwNode *r, NwT dy)
 {
-	int64_t		inverse[NW_MAX_RANK];
+	int64_t inverse[NW_MAX_RANK];
 
 	for (int i = 0; i < r->attr[0].n; i++)
 		inverse[r->attr[0].ints[i]] = i;
@@ -239,10 +243,10 @@ grad_expand(NwGraph *g, const NwNode *r, NwT dy)
 static NwT
 dilate_axis(NwGraph *g, NwT x, int axis, int64_t step)
 {
-	NwShape		from = nw_shape_of(g, x);
-	NwShape		wide = {.rank = from.rank + 1};
-	NwShape		to = from;
-	int64_t		pads[2 * NW_MAX_RANK] = {0};
+	NwShape from = nw_shape_of(g, x);
+	NwShape wide = {.rank = from.rank + 1};
+	NwShape to = from;
+	int64_t pads[2 * NW_MAX_RANK] = {0};
 
 	if (from.rank == NW_MAX_RANK)
 		nw_fatal("operator Slice: a step on a tensor of rank %d is not supported", from.rank);
@@ -260,17 +264,17 @@ dilate_axis(NwGraph *g, NwT x, int axis, int64_t step)
 static void
 grad_slice(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwShape		x = nw_shape_of(g, r->in[0]);
-	int64_t		pads[2 * NW_MAX_RANK] = {0};
+	NwShape x = nw_shape_of(g, r->in[0]);
+	int64_t pads[2 * NW_MAX_RANK] = {0};
 
 	for (int i = 0; i < x.rank; i++)
 	{
-		int64_t		step = r->spec[NW_MAX_RANK + i];
-		int64_t		room = x.dim[i] - r->spec[i];
+		int64_t step = r->spec[NW_MAX_RANK + i];
+		int64_t room = x.dim[i] - r->spec[i];
 
 		if (step > 1)
 			dy = dilate_axis(g, dy, i, step);
-		if (NW_DIM(g, dy, i) > room)	/* zeros past the last element */
+		if (NW_DIM(g, dy, i) > room) /* zeros past the last element */
 			dy = nw_slice1(g, dy, i, 0, room);
 		pads[i] = r->spec[i];
 		pads[x.rank + i] = room - NW_DIM(g, dy, i);
@@ -281,9 +285,9 @@ grad_slice(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_pad(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwShape		x = nw_shape_of(g, r->in[0]);
-	int64_t		axes[NW_MAX_RANK];
-	int64_t		ends[NW_MAX_RANK];
+	NwShape x = nw_shape_of(g, r->in[0]);
+	int64_t axes[NW_MAX_RANK];
+	int64_t ends[NW_MAX_RANK];
 
 	for (int i = 0; i < x.rank; i++)
 	{
@@ -296,12 +300,12 @@ grad_pad(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_concat(NwGraph *g, const NwNode *r, NwT dy)
 {
-	int64_t		axis = int_attr(r, "axis");
-	int64_t		at = 0;
+	int64_t axis = int_attr(r, "axis");
+	int64_t at = 0;
 
 	for (int i = 0; i < r->n_in; i++)
 	{
-		int64_t		size = NW_DIM(g, r->in[i], axis);
+		int64_t size = NW_DIM(g, r->in[i], axis);
 
 		if (nw_needs_grad(g, r->in[i]))
 			nw_accumulate(g, r->in[i], nw_slice1(g, dy, axis, at, at + size));
@@ -313,15 +317,15 @@ grad_concat(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_gather(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwShape		x = nw_shape_of(g, r->in[0]);
-	int64_t		axis = int_attr(r, "axis");
+	NwShape x = nw_shape_of(g, r->in[0]);
+	int64_t axis = int_attr(r, "axis");
 	const int64_t *index = g->tensor[r->in[1]].data;
-	int64_t		n = NW_DIM(g, r->in[1], 0);
-	int64_t		d = x.dim[axis];
-	float	   *pick = nw_alloc0((size_t) (d * n) * sizeof(float));
-	int64_t		perm[NW_MAX_RANK];
-	NwShape		first = x;
-	NwT			t;
+	int64_t n = NW_DIM(g, r->in[1], 0);
+	int64_t d = x.dim[axis];
+	float *pick = nw_alloc0((size_t) (d * n) * sizeof(float));
+	int64_t perm[NW_MAX_RANK];
+	NwShape first = x;
+	NwT t;
 
 	for (int64_t i = 0; i < n; i++)
 		pick[(index[i] < 0 ? index[i] + d : index[i]) * n + i] = 1;
@@ -343,8 +347,8 @@ grad_gather(NwGraph *g, const NwNode *r, NwT dy)
 static NwT
 unreduce(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwShape		x = nw_shape_of(g, r->in[0]);
-	NwShape		kept = x;
+	NwShape x = nw_shape_of(g, r->in[0]);
+	NwShape kept = x;
 
 	for (int i = 0; i < x.rank; i++)
 		if (r->spec[0] & (1 << i))
@@ -361,9 +365,9 @@ grad_reduce_sum(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_reduce_mean(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwShape		x = nw_shape_of(g, r->in[0]);
-	NwShape		y = nw_shape_of(g, r->out[0]);
-	double		share = (double) nw_shape_size(&y) / (double) nw_shape_size(&x);
+	NwShape x = nw_shape_of(g, r->in[0]);
+	NwShape y = nw_shape_of(g, r->out[0]);
+	double share = (double) nw_shape_size(&y) / (double) nw_shape_size(&x);
 
 	nw_accumulate(g, r->in[0], unreduce(g, r, nw_scale(g, dy, share)));
 }
@@ -371,22 +375,24 @@ grad_reduce_mean(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_gemm(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			a = r->in[0];
-	NwT			b = r->in[1];
-	bool		ta = int_attr(r, "transA");
-	bool		tb = int_attr(r, "transB");
-	float		alpha = float_attr(r, "alpha");
+	NwT a = r->in[0];
+	NwT b = r->in[1];
+	bool ta = int_attr(r, "transA");
+	bool tb = int_attr(r, "transB");
+	float alpha = float_attr(r, "alpha");
 
 	if (nw_needs_grad(g, a))
-		nw_accumulate(g, a, ta ? nw_gemm(g, b, dy, NW_NONE, tb, true, alpha, 1)
-					  : nw_gemm(g, dy, b, NW_NONE, false, !tb, alpha, 1));
+		nw_accumulate(g, a,
+		              ta ? nw_gemm(g, b, dy, NW_NONE, tb, true, alpha, 1)
+		                 : nw_gemm(g, dy, b, NW_NONE, false, !tb, alpha, 1));
 	if (nw_needs_grad(g, b))
-		nw_accumulate(g, b, tb ? nw_gemm(g, dy, a, NW_NONE, true, ta, alpha, 1)
-					  : nw_gemm(g, a, dy, NW_NONE, !ta, false, alpha, 1));
+		nw_accumulate(g, b,
+		              tb ? nw_gemm(g, dy, a, NW_NONE, true, ta, alpha, 1)
+		                 : nw_gemm(g, a, dy, NW_NONE, !ta, false, alpha, 1));
 	if (r->n_in > 2 && nw_needs_grad(g, r->in[2]))
 	{
-		float		beta = float_attr(r, "beta");
-		NwT			dc = nw_unbroadcast(g, dy, nw_shape_of(g, r->in[2]));
+		float beta = float_attr(r, "beta");
+		NwT dc = nw_unbroadcast(g, dy, nw_shape_of(g, r->in[2]));
 
 		nw_accumulate(g, r->in[2], beta == 1 ? dc : nw_scale(g, dc, beta));
 	}
@@ -396,8 +402,8 @@ grad_gemm(NwGraph *g, const NwNode *r, NwT dy)
 static NwT
 matrix_transpose(NwGraph *g, NwT x)
 {
-	int			rank = NW_RANK(g, x);
-	int64_t		perm[NW_MAX_RANK];
+	int rank = NW_RANK(g, x);
+	int64_t perm[NW_MAX_RANK];
 
 	for (int i = 0; i < rank; i++)
 		perm[i] = i;
@@ -409,20 +415,22 @@ matrix_transpose(NwGraph *g, NwT x)
 static void
 grad_matmul(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			a = r->in[0];
-	NwT			b = r->in[1];
+	NwT a = r->in[0];
+	NwT b = r->in[1];
 
 	if (nw_needs_grad(g, a))
-		nw_accumulate(g, a, nw_unbroadcast(g, nw_matmul(g, dy, matrix_transpose(g, b)), nw_shape_of(g, a)));
+		nw_accumulate(
+			g, a, nw_unbroadcast(g, nw_matmul(g, dy, matrix_transpose(g, b)), nw_shape_of(g, a)));
 	if (nw_needs_grad(g, b))
-		nw_accumulate(g, b, nw_unbroadcast(g, nw_matmul(g, matrix_transpose(g, a), dy), nw_shape_of(g, b)));
+		nw_accumulate(
+			g, b, nw_unbroadcast(g, nw_matmul(g, matrix_transpose(g, a), dy), nw_shape_of(g, b)));
 }
 
 static void
 grad_softmax(NwGraph *g, const NwNode *r, NwT dy)
 {
-	NwT			y = r->out[0];
-	NwT			mean = nw_reduce(g, "ReduceSum", nw_mul(g, dy, y), 1u << r->spec[0], true);
+	NwT y = r->out[0];
+	NwT mean = nw_reduce(g, "ReduceSum", nw_mul(g, dy, y), 1u << r->spec[0], true);
 
 	nw_accumulate(g, r->in[0], nw_mul(g, y, nw_sub(g, dy, mean)));
 }
@@ -430,9 +438,8 @@ grad_softmax(NwGraph *g, const NwNode *r, NwT dy)
 static const struct
 {
 	const char *type;
-	NwEmitGrad	emit;
-}			grads[] =
-{
+	NwEmitGrad emit;
+} grads[] = {
 	{"Abs", grad_abs},
 	{"Add", grad_add},
 	{"AveragePool", nw_grad_average_pool},
@@ -491,10 +498,10 @@ nw_backward_from(NwGraph *g, NwT y, NwT dy)
 	for (int i = g->n_tape - 1; i >= 0; i--)
 	{
 		const NwNode *r = &g->tape[i];
-		NwT			d = g->tensor[r->out[0]].grad;
+		NwT d = g->tensor[r->out[0]].grad;
 
 		if (d != NW_NONE)
-			find_grad(r->type) (g, r, d);
+			find_grad(r->type)(g, r, d);
 	}
 }
 

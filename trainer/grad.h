@@ -9,12 +9,12 @@
 
 #include "ops.h"
 
-typedef void (*NwEmitGrad) (NwGraph *g, const NwNode *r, NwT dy);
+typedef void (*NwEmitGrad)(NwGraph *g, const NwNode *r, NwT dy);
 
 /* grad_image.c */
-void		nw_grad_conv(NwGraph *g, const NwNode *r, NwT dy);
-void		nw_grad_max_pool(NwGraph *g, const NwNode *r, NwT dy);
-void		nw_grad_average_pool(NwGraph *g, const NwNode *r, NwT dy);
-void		nw_grad_batch_norm(NwGraph *g, const NwNode *r, NwT dy);
+void nw_grad_conv(NwGraph *g, const NwNode *r, NwT dy);
+void nw_grad_max_pool(NwGraph *g, const NwNode *r, NwT dy);
+void nw_grad_average_pool(NwGraph *g, const NwNode *r, NwT dy);
+void nw_grad_batch_norm(NwGraph *g, const NwNode *r, NwT dy);
 
 #endif

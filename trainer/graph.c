@@ -13,7 +13,7 @@
 NwGraph *
 nw_graph_new(NwPurpose purpose, bool gpu, NwStates *states, uint64_t seed)
 {
-	NwGraph    *g = nw_alloc0(sizeof(NwGraph));
+	NwGraph *g = nw_alloc0(sizeof(NwGraph));
 
 	g->purpose = purpose;
 	g->gpu = gpu;
@@ -56,7 +56,7 @@ nw_graph_free(NwGraph *g)
 NwShape
 nw_shape(int rank, const int64_t *dim)
 {
-	NwShape		s = {.rank = rank};
+	NwShape s = {.rank = rank};
 
 	for (int i = 0; i < rank; i++)
 		s.dim[i] = dim[i];
@@ -74,7 +74,7 @@ nw_shape_of(const NwGraph *g, NwT t)
 int64_t
 nw_shape_size(const NwShape *s)
 {
-	int64_t		n = 1;
+	int64_t n = 1;
 
 	for (int i = 0; i < s->rank; i++)
 		n *= s->dim[i];
@@ -85,7 +85,7 @@ nw_shape_size(const NwShape *s)
 bool
 nw_shape_is_possible(const NwShape *s)
 {
-	int64_t		n = 1;
+	int64_t n = 1;
 
 	if (s->rank < 0 || s->rank > NW_MAX_RANK)
 		return false;
@@ -115,7 +115,7 @@ nw_shape_equal(const NwShape *a, const NwShape *b)
 char *
 nw_shape_text(const NwShape *s)
 {
-	NwBuf		b = {0};
+	NwBuf b = {0};
 
 	nw_buf_add(&b, "[", 1);
 	for (int i = 0; i < s->rank; i++)
@@ -128,18 +128,18 @@ nw_shape_text(const NwShape *s)
 NwShape
 nw_shape_broadcast(const NwShape *a, const NwShape *b, const char *who)
 {
-	NwShape		r = {.rank = a->rank > b->rank ? a->rank : b->rank};
+	NwShape r = {.rank = a->rank > b->rank ? a->rank : b->rank};
 
 	for (int i = 0; i < r.rank; i++)
 	{
-		int			ia = i - (r.rank - a->rank);
-		int			ib = i - (r.rank - b->rank);
-		int64_t		da = ia < 0 ? 1 : a->dim[ia];
-		int64_t		db = ib < 0 ? 1 : b->dim[ib];
+		int ia = i - (r.rank - a->rank);
+		int ib = i - (r.rank - b->rank);
+		int64_t da = ia < 0 ? 1 : a->dim[ia];
+		int64_t db = ib < 0 ? 1 : b->dim[ib];
 
 		if (da != db && da != 1 && db != 1)
-			nw_fatal("operator %s: shapes %s and %s do not fit together",
-					 who, nw_shape_text(a), nw_shape_text(b));
+			nw_fatal("operator %s: shapes %s and %s do not fit together", who, nw_shape_text(a),
+			         nw_shape_text(b));
 		r.dim[i] = da == 1 ? db : da;
 	}
 	return r;
@@ -149,14 +149,15 @@ nw_shape_broadcast(const NwShape *a, const NwShape *b, const char *who)
 NwT
 nw_tensor(NwGraph *g, const char *name, NwDtype type, NwShape shape)
 {
-	NwTensor   *t;
+	NwTensor *t;
 
 	NW_GROW(g->tensor, g->n_tensors, g->cap_tensors);
 	t = &g->tensor[g->n_tensors];
-	*t = (NwTensor) {
-		.name = name ? nw_strdup(name) : nw_printf("t%d", g->n_tensors),
-			.type = type, .shape = shape, .grad = NW_NONE, .cnhw = NW_NONE
-	};
+	*t = (NwTensor) {.name = name ? nw_strdup(name) : nw_printf("t%d", g->n_tensors),
+	                 .type = type,
+	                 .shape = shape,
+	                 .grad = NW_NONE,
+	                 .cnhw = NW_NONE};
 	return g->n_tensors++;
 }
 
@@ -164,7 +165,7 @@ nw_tensor(NwGraph *g, const char *name, NwDtype type, NwShape shape)
 NwT
 nw_input(NwGraph *g, const char *name, NwDtype type, NwShape shape)
 {
-	NwT			t = nw_tensor(g, name, type, shape);
+	NwT t = nw_tensor(g, name, type, shape);
 
 	g->tensor[t].named = true;
 	NW_GROW(g->input, g->n_inputs, g->cap_inputs);
@@ -178,7 +179,7 @@ nw_output(NwGraph *g, const char *name, NwT t)
 {
 	if (g->tensor[t].named || g->tensor[t].data != NULL)
 	{
-		NwNode	   *node = nw_node(g, "Identity", 1, &t);
+		NwNode *node = nw_node(g, "Identity", 1, &t);
 
 		t = nw_node_out(g, node, g->tensor[t].type, g->tensor[t].shape);
 	}
@@ -193,7 +194,7 @@ nw_output(NwGraph *g, const char *name, NwT t)
 static size_t
 constant_bytes(NwDtype type, const NwShape *shape)
 {
-	size_t		width = type == NW_INT64 ? 8 : type == NW_BOOL ? 1 : 4;
+	size_t width = type == NW_INT64 ? 8 : type == NW_BOOL ? 1 : 4;
 
 	return (size_t) nw_shape_size(shape) * width;
 }
@@ -202,7 +203,7 @@ constant_bytes(NwDtype type, const NwShape *shape)
 static uint64_t
 constant_hash(NwDtype type, const NwShape *shape, const void *data)
 {
-	uint64_t	h = nw_hash(data, constant_bytes(type, shape));
+	uint64_t h = nw_hash(data, constant_bytes(type, shape));
 
 	h ^= nw_hash(shape->dim, sizeof(int64_t) * (size_t) shape->rank) * 31;
 	return h + (uint64_t) type + (uint64_t) shape->rank * 7;
@@ -212,8 +213,8 @@ constant_hash(NwDtype type, const NwShape *shape, const void *data)
 static void
 grow_constants(NwGraph *g)
 {
-	int		   *old = g->constant_slot;
-	int			old_cap = g->cap_constants;
+	int *old = g->constant_slot;
+	int old_cap = g->cap_constants;
 
 	g->cap_constants = old_cap ? old_cap * 2 : 64;
 	g->constant_slot = nw_alloc((size_t) g->cap_constants * sizeof(int));
@@ -223,8 +224,8 @@ grow_constants(NwGraph *g)
 		if (old[i] != NW_NONE)
 		{
 			const NwTensor *t = &g->tensor[old[i]];
-			uint64_t	h = constant_hash(t->type, &t->shape, t->data);
-			uint64_t	mask = (uint64_t) g->cap_constants - 1;
+			uint64_t h = constant_hash(t->type, &t->shape, t->data);
+			uint64_t mask = (uint64_t) g->cap_constants - 1;
 
 			while (g->constant_slot[h & mask] != NW_NONE)
 				h++;
@@ -237,17 +238,17 @@ grow_constants(NwGraph *g)
 NwT
 nw_constant(NwGraph *g, NwDtype type, NwShape shape, const void *data)
 {
-	size_t		bytes = constant_bytes(type, &shape);
-	uint64_t	h = constant_hash(type, &shape, data);
-	uint64_t	mask;
-	NwT			t;
+	size_t bytes = constant_bytes(type, &shape);
+	uint64_t h = constant_hash(type, &shape, data);
+	uint64_t mask;
+	NwT t;
 
 	if (g->n_constants * 2 >= g->cap_constants)
 		grow_constants(g);
 	mask = (uint64_t) g->cap_constants - 1;
 	for (; (t = g->constant_slot[h & mask]) != NW_NONE; h++)
 		if (g->tensor[t].type == type && nw_shape_equal(&g->tensor[t].shape, &shape) &&
-			memcmp(g->tensor[t].data, data, bytes) == 0)
+		    memcmp(g->tensor[t].data, data, bytes) == 0)
 			return t;
 	t = nw_tensor(g, NULL, type, shape);
 	g->tensor[t].data = memcpy(nw_alloc(bytes), data, bytes);
@@ -260,7 +261,7 @@ nw_constant(NwGraph *g, NwDtype type, NwShape shape, const void *data)
 NwT
 nw_scalar(NwGraph *g, double value)
 {
-	float		f = (float) value;
+	float f = (float) value;
 
 	return nw_constant(g, NW_FLOAT, NW_NO_DIMS, &f);
 }
@@ -286,8 +287,8 @@ nw_state_find(const NwStates *s, const char *name)
 NwState *
 nw_state_add(NwStates *s, const char *name, NwShape shape, const float *data)
 {
-	size_t		bytes = (size_t) nw_shape_size(&shape) * sizeof(float);
-	NwState    *st;
+	size_t bytes = (size_t) nw_shape_size(&shape) * sizeof(float);
+	NwState *st;
 
 	NW_GROW(s->item, s->n, s->cap);
 	st = &s->item[s->n++];
@@ -315,12 +316,12 @@ nw_states_free(NwStates *s)
 static void
 init_state(NwState *st, NwInit init, uint64_t seed)
 {
-	int64_t		n = nw_shape_size(&st->shape);
+	int64_t n = nw_shape_size(&st->shape);
 	const int64_t *d = st->shape.dim;
-	int64_t		taps = st->shape.rank == 4 ? d[2] * d[3] : 1;
-	NwRng		r = nw_rng(seed, nw_hash(st->name, strlen(st->name)), 0);
-	double		fan_in = st->shape.rank > 1 ? (double) (d[1] * taps) : (double) d[0];
-	double		fan_out = (double) (d[0] * taps);
+	int64_t taps = st->shape.rank == 4 ? d[2] * d[3] : 1;
+	NwRng r = nw_rng(seed, nw_hash(st->name, strlen(st->name)), 0);
+	double fan_in = st->shape.rank > 1 ? (double) (d[1] * taps) : (double) d[0];
+	double fan_out = (double) (d[0] * taps);
 
 	for (int64_t i = 0; i < n; i++)
 		switch (init)
@@ -344,8 +345,8 @@ init_state(NwState *st, NwInit init, uint64_t seed)
 static NwT
 add_state(NwGraph *g, const char *name, NwShape shape, NwInit init)
 {
-	NwState    *st = nw_state_find(g->states, name);
-	NwT			t;
+	NwState *st = nw_state_find(g->states, name);
+	NwT t;
 
 	if (st == NULL)
 	{
@@ -353,13 +354,13 @@ add_state(NwGraph *g, const char *name, NwShape shape, NwInit init)
 		init_state(st, init, g->seed);
 	}
 	if (!nw_shape_equal(&st->shape, &shape))
-		nw_fatal("\"%s\" has shape %s, and the network wants %s",
-				 name, nw_shape_text(&st->shape), nw_shape_text(&shape));
+		nw_fatal("\"%s\" has shape %s, and the network wants %s", name, nw_shape_text(&st->shape),
+		         nw_shape_text(&shape));
 	if (g->purpose == NW_FOR_TRAINING)
 		return nw_input(g, name, NW_FLOAT, shape);
 	t = nw_tensor(g, name, NW_FLOAT, shape);
 	g->tensor[t].data = memcpy(nw_alloc((size_t) nw_shape_size(&shape) * 4), st->data,
-							   (size_t) nw_shape_size(&shape) * 4);
+	                           (size_t) nw_shape_size(&shape) * 4);
 	return t;
 }
 
@@ -367,7 +368,7 @@ add_state(NwGraph *g, const char *name, NwShape shape, NwInit init)
 NwT
 nw_param(NwGraph *g, const char *name, NwShape shape, NwInit init)
 {
-	NwT			t = add_state(g, name, shape, init);
+	NwT t = add_state(g, name, shape, init);
 
 	g->tensor[t].needs_grad = g->recording;
 	NW_GROW(g->param, g->n_params, g->cap_params);
@@ -411,7 +412,7 @@ nw_attr_string(const char *name, const char *v)
 NwAttr
 nw_attr_ints(const char *name, int n, const int64_t *v)
 {
-	NwAttr		a = {.name = name, .type = NW_ATTR_INTS, .n = n};
+	NwAttr a = {.name = name, .type = NW_ATTR_INTS, .n = n};
 
 	memcpy(a.ints, v, (size_t) n * sizeof(int64_t));
 	return a;
@@ -439,7 +440,7 @@ nw_node(NwGraph *g, const char *type, int n_in, const NwT *in)
 NwNode *
 nw_own_node(NwGraph *g, const char *type, int n_in, const NwT *in)
 {
-	NwNode	   *node = nw_node(g, type, n_in, in);
+	NwNode *node = nw_node(g, type, n_in, in);
 
 	node->own = true;
 	return node;
@@ -465,7 +466,7 @@ nw_node_attr(NwNode *node, NwAttr attr)
 NwT
 nw_node_out(NwGraph *g, NwNode *node, NwDtype type, NwShape shape)
 {
-	NwT			t = nw_tensor(g, NULL, type, shape);
+	NwT t = nw_tensor(g, NULL, type, shape);
 
 	if (g->recording && type == NW_FLOAT)
 		for (int i = 0; i < node->n_in; i++)
@@ -479,8 +480,8 @@ nw_node_out(NwGraph *g, NwNode *node, NwDtype type, NwShape shape)
 void
 nw_record(NwGraph *g, const NwNode *node)
 {
-	NwNode		copy;
-	NwNode	   *entry;
+	NwNode copy;
+	NwNode *entry;
 
 	if (!g->recording || !g->tensor[node->out[0]].needs_grad)
 		return;

@@ -7,7 +7,7 @@
 #include "source.h"
 #include "stream.h"
 
-#define MAX_HEADER 16			/* type and rank, then a length for each dimension */
+#define MAX_HEADER 16 /* type and rank, then a length for each dimension */
 
 /* Read a 32-bit number, highest byte first. */
 static uint32_t
@@ -22,10 +22,10 @@ big_endian(const char *p)
 static NwStream *
 open_idx(const char *path, int rank, const char *what, uint32_t *dims, size_t *size)
 {
-	char		header[MAX_HEADER];
-	size_t		len = 4 + 4 * (size_t) rank;
-	size_t		got;
-	NwStream   *s = nw_stream_open(path, header, len, &got);
+	char header[MAX_HEADER];
+	size_t len = 4 + 4 * (size_t) rank;
+	size_t got;
+	NwStream *s = nw_stream_open(path, header, len, &got);
 
 	if (got < len || header[0] != 0 || header[1] != 0 || header[2] != 8 || header[3] != rank)
 		nw_fatal("\"%s\" is not an IDX file of %s", path, what);
@@ -36,7 +36,7 @@ open_idx(const char *path, int rank, const char *what, uint32_t *dims, size_t *s
 		if (dims[i] == 0 || dims[i] > 100000000 || (*size *= dims[i]) > ((size_t) 1 << 40))
 			nw_fatal("\"%s\" has an impossible size in its header", path);
 	}
-	if (*size > nw_stream_bound(s))	/* before memory is asked for it */
+	if (*size > nw_stream_bound(s)) /* before memory is asked for it */
 		nw_fatal("\"%s\" is too short for the %zu bytes that its header says", path, *size);
 	return s;
 }
@@ -45,9 +45,9 @@ open_idx(const char *path, int rank, const char *what, uint32_t *dims, size_t *s
 static uint8_t *
 read_labels(const char *path, uint32_t *n)
 {
-	size_t		size;
-	NwStream   *s = open_idx(path, 1, "labels", n, &size);
-	uint8_t    *labels = nw_alloc(size);
+	size_t size;
+	NwStream *s = open_idx(path, 1, "labels", n, &size);
+	uint8_t *labels = nw_alloc(size);
 
 	nw_stream_start(s, labels, size);
 	nw_stream_whole(s);
@@ -59,10 +59,10 @@ read_labels(const char *path, uint32_t *n)
 static char **
 read_class_names(const char *path, int *n)
 {
-	NwBuf		b;
-	char	  **names = NULL;
-	int			cap = 0;
-	char	   *rest;
+	NwBuf b;
+	char **names = NULL;
+	int cap = 0;
+	char *rest;
 
 	nw_read_file(path, &b);
 	*n = 0;
@@ -79,20 +79,20 @@ read_class_names(const char *path, int *n)
 NwSource *
 nw_source_idx(const NwSourceOptions *options)
 {
-	NwSource   *s = nw_alloc0(sizeof(NwSource));
-	uint8_t    *labels;
-	uint32_t	dims[3];
-	uint32_t	n_labels;
-	size_t		size;
-	char	  **names = NULL;
-	int			n_names = 0;
-	char	  **label;
+	NwSource *s = nw_alloc0(sizeof(NwSource));
+	uint8_t *labels;
+	uint32_t dims[3];
+	uint32_t n_labels;
+	size_t size;
+	char **names = NULL;
+	int n_names = 0;
+	char **label;
 
 	s->stream = open_idx(options->idx_images, 3, "images", dims, &size);
 	labels = read_labels(options->idx_labels, &n_labels);
 	if (n_labels != dims[0])
 		nw_fatal("\"%s\" has %u images, but \"%s\" has %u labels", options->idx_images, dims[0],
-				 options->idx_labels, n_labels);
+		         options->idx_labels, n_labels);
 	if (options->class_names != NULL)
 		names = read_class_names(options->class_names, &n_names);
 	s->n = dims[0];
@@ -102,7 +102,8 @@ nw_source_idx(const NwSourceOptions *options)
 	s->name = nw_strdup(options->idx_images);
 	s->pixels = malloc(size);
 	if (s->pixels == NULL)
-		nw_fatal("\"%s\" says that it holds %zu bytes, more than there is memory for", options->idx_images, size);
+		nw_fatal("\"%s\" says that it holds %zu bytes, more than there is memory for",
+		         options->idx_images, size);
 	nw_stream_start(s->stream, s->pixels, size);
 	s->place = nw_alloc((size_t) s->n * sizeof(int64_t));
 	label = nw_alloc((size_t) s->n * sizeof(char *));

@@ -1,13 +1,13 @@
 /*
  * images.c: decoding, fitting and normalising images.
  */
+#include <jpeglib.h>
 #include <math.h>
+#include <png.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <jpeglib.h>
-#include <png.h>
 
 #include "images.h"
 
@@ -42,14 +42,14 @@ refuse_size(unsigned width, unsigned height, size_t len, int64_t pixels_of_byte)
 typedef struct JpegError
 {
 	struct jpeg_error_mgr mgr;
-	jmp_buf		back;
-	char		text[JMSG_LENGTH_MAX];
+	jmp_buf back;
+	char text[JMSG_LENGTH_MAX];
 } JpegError;
 
 static void
 jpeg_failed(j_common_ptr info)
 {
-	JpegError  *e = (JpegError *) info->err;
+	JpegError *e = (JpegError *) info->err;
 
 	info->err->format_message(info, e->text);
 	longjmp(e->back, 1);
@@ -80,9 +80,9 @@ static char *
 decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *out)
 {
 	struct jpeg_decompress_struct info;
-	JpegError	error;
+	JpegError error;
 	const char *why;
-	uint8_t    *volatile line = NULL;
+	uint8_t *volatile line = NULL;
 
 	out->pixels = NULL;
 	info.err = jpeg_std_error(&error.mgr);
@@ -98,8 +98,8 @@ decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *
 	jpeg_create_decompress(&info);
 	jpeg_mem_src(&info, data, len);
 	jpeg_read_header(&info, TRUE);
-	why = refuse_size(info.image_width, info.image_height, len > JPEG_SMALL / JPEG_PIXELS ? len : JPEG_SMALL / JPEG_PIXELS,
-					  JPEG_PIXELS);
+	why = refuse_size(info.image_width, info.image_height,
+	                  len > JPEG_SMALL / JPEG_PIXELS ? len : JPEG_SMALL / JPEG_PIXELS, JPEG_PIXELS);
 	if (why != NULL)
 	{
 		jpeg_destroy_decompress(&info);
@@ -112,7 +112,7 @@ decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *
 	info.scale_num = 1;
 	for (info.scale_denom = 8; info.scale_denom > 1; info.scale_denom /= 2)
 	{
-		unsigned	side = info.image_width < info.image_height ? info.image_width : info.image_height;
+		unsigned side = info.image_width < info.image_height ? info.image_width : info.image_height;
 
 		if (side / info.scale_denom >= (unsigned) enough)
 			break;
@@ -125,8 +125,9 @@ decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *
 	line = nw_alloc((size_t) out->width * 4);
 	while (info.output_scanline < info.output_height)
 	{
-		uint8_t    *row = out->pixels + (size_t) info.output_scanline * (size_t) out->width * (size_t) out->channels;
-		uint8_t    *into = info.out_color_space == JCS_CMYK ? line : row;
+		uint8_t *row = out->pixels +
+		               (size_t) info.output_scanline * (size_t) out->width * (size_t) out->channels;
+		uint8_t *into = info.out_color_space == JCS_CMYK ? line : row;
 
 		jpeg_read_scanlines(&info, &into, 1);
 		if (info.out_color_space == JCS_CMYK)
@@ -142,8 +143,8 @@ decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *
 static char *
 decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
 {
-	png_image	png = {.version = PNG_IMAGE_VERSION};
-	png_color	white = {255, 255, 255};
+	png_image png = {.version = PNG_IMAGE_VERSION};
+	png_color white = {255, 255, 255};
 	const char *why;
 
 	if (!png_image_begin_read_from_memory(&png, data, len))
@@ -193,9 +194,9 @@ nw_image_free(NwImage *image)
 /* The weights with which source pixels make one target pixel. */
 typedef struct Taps
 {
-	int			first;
-	int			n;
-	float	   *weight;
+	int first;
+	int n;
+	float *weight;
 } Taps;
 
 /*
@@ -205,17 +206,17 @@ typedef struct Taps
 static Taps *
 make_taps(int from, int to, double start, double length)
 {
-	Taps	   *taps = nw_alloc((size_t) to * sizeof(Taps));
-	double		scale = length / to;
-	double		support = scale > 1 ? scale : 1;
+	Taps *taps = nw_alloc((size_t) to * sizeof(Taps));
+	double scale = length / to;
+	double support = scale > 1 ? scale : 1;
 
 	for (int i = 0; i < to; i++)
 	{
-		double		centre = start + (i + 0.5) * scale;
-		int			first = (int) floor(centre - support);
-		int			last = (int) ceil(centre + support);
-		double		sum = 0;
-		Taps	   *t = &taps[i];
+		double centre = start + (i + 0.5) * scale;
+		int first = (int) floor(centre - support);
+		int last = (int) ceil(centre + support);
+		double sum = 0;
+		Taps *t = &taps[i];
 
 		first = first < 0 ? 0 : first;
 		last = last > from ? from : last;
@@ -224,7 +225,7 @@ make_taps(int from, int to, double start, double length)
 		t->weight = nw_alloc((size_t) t->n * sizeof(float));
 		for (int j = 0; j < t->n; j++)
 		{
-			double		w = 1 - fabs((first + j + 0.5 - centre) / support);
+			double w = 1 - fabs((first + j + 0.5 - centre) / support);
 
 			t->weight[j] = (float) (w > 0 ? w : 0);
 			sum += t->weight[j];
@@ -247,13 +248,13 @@ free_taps(Taps *taps, int n)
 static void
 copy_pixel(const float *in, int from, uint8_t *out, int to)
 {
-	float		v[3] = {in[0], from == 3 ? in[1] : in[0], from == 3 ? in[2] : in[0]};
+	float v[3] = {in[0], from == 3 ? in[1] : in[0], from == 3 ? in[2] : in[0]};
 
 	if (to == 1 && from == 3)
 		v[0] = 0.299f * v[0] + 0.587f * v[1] + 0.114f * v[2];
 	for (int c = 0; c < to; c++)
 	{
-		float		x = v[c] + 0.5f;
+		float x = v[c] + 0.5f;
 
 		out[c] = (uint8_t) (x < 0 ? 0 : x > 255 ? 255 : x);
 	}
@@ -263,17 +264,18 @@ copy_pixel(const float *in, int from, uint8_t *out, int to)
 void
 nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out)
 {
-	int			ch = image->channels;
-	double		scale_h = (double) image->height / (pre->height * pre->zoom);
-	double		scale_w = (double) image->width / (pre->width * pre->zoom);
-	double		scale = scale_h < scale_w ? scale_h : scale_w;
-	double		box_h = pre->height * scale;
-	double		box_w = pre->width * scale;
-	Taps	   *rows;
-	Taps	   *cols;
-	float	   *mid;
+	int ch = image->channels;
+	double scale_h = (double) image->height / (pre->height * pre->zoom);
+	double scale_w = (double) image->width / (pre->width * pre->zoom);
+	double scale = scale_h < scale_w ? scale_h : scale_w;
+	double box_h = pre->height * scale;
+	double box_w = pre->width * scale;
+	Taps *rows;
+	Taps *cols;
+	float *mid;
 
-	if (image->height == pre->height && image->width == pre->width && ch == pre->channels && pre->zoom == 1)
+	if (image->height == pre->height && image->width == pre->width && ch == pre->channels &&
+	    pre->zoom == 1)
 	{
 		memcpy(out, image->pixels, (size_t) image->height * (size_t) image->width * (size_t) ch);
 		return;
@@ -285,23 +287,31 @@ nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out)
 		for (int x = 0; x < pre->width; x++)
 			for (int c = 0; c < ch; c++)
 			{
-				const uint8_t *p = image->pixels + ((size_t) y * (size_t) image->width + (size_t) cols[x].first) * (size_t) ch + c;
-				float		sum = 0;
+				const uint8_t *p =
+					image->pixels +
+					((size_t) y * (size_t) image->width + (size_t) cols[x].first) * (size_t) ch + c;
+				float sum = 0;
 
 				for (int j = 0; j < cols[x].n; j++)
 					sum += cols[x].weight[j] * p[j * ch];
-				mid[((size_t) y * (size_t) pre->width + (size_t) x) * (size_t) ch + (size_t) c] = sum;
+				mid[((size_t) y * (size_t) pre->width + (size_t) x) * (size_t) ch + (size_t) c] =
+					sum;
 			}
 	for (int y = 0; y < pre->height; y++)
 		for (int x = 0; x < pre->width; x++)
 		{
-			float		v[3] = {0, 0, 0};
+			float v[3] = {0, 0, 0};
 
 			for (int j = 0; j < rows[y].n; j++)
 				for (int c = 0; c < ch; c++)
 					v[c] += rows[y].weight[j] *
-						mid[((size_t) (rows[y].first + j) * (size_t) pre->width + (size_t) x) * (size_t) ch + (size_t) c];
-			copy_pixel(v, ch, out + ((size_t) y * (size_t) pre->width + (size_t) x) * (size_t) pre->channels, pre->channels);
+					        mid[((size_t) (rows[y].first + j) * (size_t) pre->width + (size_t) x) *
+					                (size_t) ch +
+					            (size_t) c];
+			copy_pixel(v, ch,
+			           out +
+			               ((size_t) y * (size_t) pre->width + (size_t) x) * (size_t) pre->channels,
+			           pre->channels);
 		}
 	free(mid);
 	free_taps(rows, pre->height);
@@ -310,21 +320,24 @@ nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out)
 
 /* Normalise a fitted image; what a move uncovers is the mean, that is 0. */
 void
-nw_image_tensor(const uint8_t *pixels, const NwPreprocess *pre, int dy, int dx, bool mirror, float *out)
+nw_image_tensor(const uint8_t *pixels, const NwPreprocess *pre, int dy, int dx, bool mirror,
+                float *out)
 {
-	int			ch = pre->channels;
+	int ch = pre->channels;
 
 	for (int c = 0; c < ch; c++)
 	{
-		float		scale = (float) (1 / (255 * pre->std[c]));
-		float		shift = (float) (-pre->mean[c] / pre->std[c]);
+		float scale = (float) (1 / (255 * pre->std[c]));
+		float shift = (float) (-pre->mean[c] / pre->std[c]);
 
 		for (int y = 0; y < pre->height; y++)
 		{
-			bool		inside = y + dy >= 0 && y + dy < pre->height;
-			const uint8_t *row = pixels + (size_t) (inside ? y + dy : 0) * (size_t) pre->width * (size_t) ch + c;
+			bool inside = y + dy >= 0 && y + dy < pre->height;
+			const uint8_t *row =
+				pixels + (size_t) (inside ? y + dy : 0) * (size_t) pre->width * (size_t) ch + c;
 
-			/* most are taken as they are; grey ones lie side by side, which makes vectors of the loop */
+			/* most are taken as they are; grey ones lie side by side, which makes vectors of the
+			 * loop */
 			if (inside && dx == 0 && !mirror)
 			{
 				if (ch == 1)
@@ -338,9 +351,11 @@ nw_image_tensor(const uint8_t *pixels, const NwPreprocess *pre, int dy, int dx, 
 			}
 			for (int x = 0; x < pre->width; x++)
 			{
-				int			from = (mirror ? pre->width - 1 - x : x) + dx;
+				int from = (mirror ? pre->width - 1 - x : x) + dx;
 
-				*out++ = inside && from >= 0 && from < pre->width ? (float) row[from * ch] * scale + shift : 0;
+				*out++ = inside && from >= 0 && from < pre->width
+				             ? (float) row[from * ch] * scale + shift
+				             : 0;
 			}
 		}
 	}

@@ -15,11 +15,11 @@
 static NwT
 import_conv(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	NwT			w = nw_import_operand(im, 1);
-	NwT			bias = nw_import_has(im, 2) ? nw_import_operand(im, 2) : NW_NONE;
-	NwWindow	win = nw_import_window(im, x, w);
-	int64_t		outs = NW_DIM(im->g, w, 0);
+	NwT x = nw_import_operand(im, 0);
+	NwT w = nw_import_operand(im, 1);
+	NwT bias = nw_import_has(im, 2) ? nw_import_operand(im, 2) : NW_NONE;
+	NwWindow win = nw_import_window(im, x, w);
+	int64_t outs = NW_DIM(im->g, w, 0);
 
 	if (win.group < 1 || win.group > outs || outs % win.group != 0)
 		nw_import_unsupported(im, "has channels that its groups do not divide");
@@ -31,20 +31,21 @@ import_conv(NwImport *im)
 static NwT
 import_pool(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	NwWindow	win = nw_import_window(im, x, NW_NONE);
+	NwT x = nw_import_operand(im, 0);
+	NwWindow win = nw_import_window(im, x, NW_NONE);
 
 	if (!nw_import_attr(im, "kernel_shape"))
 		nw_import_unsupported(im, "has no kernel_shape");
 	if (strcmp(im->node->op_type, "MaxPool") != 0 && (win.dilation[0] != 1 || win.dilation[1] != 1))
 		nw_import_unsupported(im, "with dilations is not supported");
-	return strcmp(im->node->op_type, "MaxPool") == 0 ? nw_max_pool(im->g, x, &win) : nw_average_pool(im->g, x, &win);
+	return strcmp(im->node->op_type, "MaxPool") == 0 ? nw_max_pool(im->g, x, &win)
+	                                                 : nw_average_pool(im->g, x, &win);
 }
 
 static NwT
 import_global_average_pool(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
+	NwT x = nw_import_operand(im, 0);
 
 	if (NW_RANK(im->g, x) != 4)
 		nw_import_unsupported(im, "is supported for two-dimensional images only");
@@ -54,9 +55,9 @@ import_global_average_pool(NwImport *im)
 static NwT
 import_batch_norm(NwImport *im)
 {
-	bool		train = im->g->purpose == NW_FOR_TRAINING && !im->b->freeze_norm;
-	NwT			x = nw_import_operand(im, 0);
-	NwT			v[4];
+	bool train = im->g->purpose == NW_FOR_TRAINING && !im->b->freeze_norm;
+	NwT x = nw_import_operand(im, 0);
+	NwT v[4];
 
 	if (NW_RANK(im->g, x) != 4)
 		nw_import_unsupported(im, "is supported for two-dimensional images only");
@@ -70,24 +71,26 @@ import_batch_norm(NwImport *im)
 		if (NW_RANK(im->g, v[i]) != 1 || NW_DIM(im->g, v[i], 0) != NW_DIM(im->g, x, 1))
 			nw_import_unsupported(im, "has statistics of another number of channels");
 	}
-	return nw_batch_norm(im->g, x, v[0], v[1], v[2], v[3], nw_import_float(im, "epsilon", 1e-5f), train);
+	return nw_batch_norm(im->g, x, v[0], v[1], v[2], v[3], nw_import_float(im, "epsilon", 1e-5f),
+	                     train);
 }
 
 static NwT
 import_layer_norm(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	int64_t		axis = nw_import_axis(im, nw_import_int(im, "axis", -1), NW_RANK(im->g, x));
+	NwT x = nw_import_operand(im, 0);
+	int64_t axis = nw_import_axis(im, nw_import_int(im, "axis", -1), NW_RANK(im->g, x));
 
-	return nw_layer_norm(im->g, x, nw_import_operand(im, 1), nw_import_has(im, 2) ? nw_import_operand(im, 2) : NW_NONE, axis,
-						 nw_import_float(im, "epsilon", 1e-5f));
+	return nw_layer_norm(im->g, x, nw_import_operand(im, 1),
+	                     nw_import_has(im, 2) ? nw_import_operand(im, 2) : NW_NONE, axis,
+	                     nw_import_float(im, "epsilon", 1e-5f));
 }
 
 static NwT
 import_unary(NwImport *im)
 {
-	static const char *const types[] = {"Relu", "Sigmoid", "Tanh", "Softplus", "Erf", "Exp", "Log", "Sqrt",
-	"Reciprocal", "Neg", "Abs"};
+	static const char *const types[] = {"Relu", "Sigmoid", "Tanh",       "Softplus", "Erf", "Exp",
+	                                    "Log",  "Sqrt",    "Reciprocal", "Neg",      "Abs"};
 
 	for (int i = 0; i < NW_LENGTH(types); i++)
 		if (strcmp(types[i], im->node->op_type) == 0)
@@ -99,8 +102,8 @@ static NwT
 import_binary(NwImport *im)
 {
 	static const char *const types[] = {"Add", "Sub", "Mul", "Div"};
-	NwT			a = nw_import_operand(im, 0);
-	NwT			b = nw_import_operand(im, 1);
+	NwT a = nw_import_operand(im, 0);
+	NwT b = nw_import_operand(im, 1);
 
 	for (int i = 0; i < NW_LENGTH(types); i++)
 		if (strcmp(types[i], im->node->op_type) == 0)
@@ -111,7 +114,7 @@ import_binary(NwImport *im)
 static NwT
 import_sum(NwImport *im)
 {
-	NwT			sum = nw_import_operand(im, 0);
+	NwT sum = nw_import_operand(im, 0);
 
 	for (size_t i = 1; i < im->node->n_input; i++)
 		sum = nw_add(im->g, sum, nw_import_operand(im, i));
@@ -142,13 +145,13 @@ static NwT
 import_hard_sigmoid(NwImport *im)
 {
 	return nw_hard_sigmoid(im->g, nw_import_operand(im, 0), nw_import_float(im, "alpha", 0.2f),
-						   nw_import_float(im, "beta", 0.5f));
+	                       nw_import_float(im, "beta", 0.5f));
 }
 
 static NwT
 import_hard_swish(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
+	NwT x = nw_import_operand(im, 0);
 
 	return nw_mul(im->g, x, nw_hard_sigmoid(im->g, x, 1.0f / 6, 0.5f));
 }
@@ -156,10 +159,10 @@ import_hard_swish(NwImport *im)
 static NwT
 import_gelu(NwImport *im)
 {
-	NwGraph    *g = im->g;
-	NwT			x = nw_import_operand(im, 0);
+	NwGraph *g = im->g;
+	NwT x = nw_import_operand(im, 0);
 	const Onnx__AttributeProto *a = nw_import_attr(im, "approximate");
-	NwT			t;
+	NwT t;
 
 	if (a != NULL && a->s.len == 4 && memcmp(a->s.data, "tanh", 4) == 0)
 	{
@@ -174,8 +177,8 @@ import_gelu(NwImport *im)
 static NwT
 import_clip(NwImport *im)
 {
-	float		low = nw_import_float(im, "min", -3.4e38f);
-	float		high = nw_import_float(im, "max", 3.4e38f);
+	float low = nw_import_float(im, "min", -3.4e38f);
+	float high = nw_import_float(im, "max", 3.4e38f);
 
 	if (nw_import_has(im, 1))
 		low = nw_import_number(im, 1);
@@ -194,8 +197,8 @@ import_pow(NwImport *im)
 static void
 check_fits(const NwImport *im, NwT x, NwT y)
 {
-	NwShape		to = nw_shape_of(im->g, y);
-	NwShape		both = nw_shape_broadcast(&im->g->tensor[x].shape, &to, im->node->op_type);
+	NwShape to = nw_shape_of(im->g, y);
+	NwShape both = nw_shape_broadcast(&im->g->tensor[x].shape, &to, im->node->op_type);
 
 	if (!nw_shape_equal(&both, &to))
 		nw_import_unsupported(im, "has an input of a wrong shape");
@@ -204,11 +207,11 @@ check_fits(const NwImport *im, NwT x, NwT y)
 static NwT
 import_gemm(NwImport *im)
 {
-	NwT			a = nw_import_operand(im, 0);
-	NwT			b = nw_import_operand(im, 1);
-	NwT			c = nw_import_has(im, 2) ? nw_import_operand(im, 2) : NW_NONE;
-	NwT			y = nw_gemm(im->g, a, b, c, nw_import_int(im, "transA", 0), nw_import_int(im, "transB", 0),
-							nw_import_float(im, "alpha", 1), nw_import_float(im, "beta", 1));
+	NwT a = nw_import_operand(im, 0);
+	NwT b = nw_import_operand(im, 1);
+	NwT c = nw_import_has(im, 2) ? nw_import_operand(im, 2) : NW_NONE;
+	NwT y = nw_gemm(im->g, a, b, c, nw_import_int(im, "transA", 0), nw_import_int(im, "transB", 0),
+	                nw_import_float(im, "alpha", 1), nw_import_float(im, "beta", 1));
 
 	if (c != NW_NONE)
 		check_fits(im, c, y);
@@ -218,7 +221,7 @@ import_gemm(NwImport *im)
 static NwT
 import_matmul(NwImport *im)
 {
-	NwT			a = nw_import_operand(im, 0);
+	NwT a = nw_import_operand(im, 0);
 
 	return nw_matmul(im->g, a, nw_import_operand(im, 1));
 }
@@ -226,9 +229,9 @@ import_matmul(NwImport *im)
 static NwT
 import_softmax(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	int			rank = NW_RANK(im->g, x);
-	int64_t		axis = nw_import_axis(im, nw_import_int(im, "axis", im->opset < 13 ? 1 : -1), rank);
+	NwT x = nw_import_operand(im, 0);
+	int rank = NW_RANK(im->g, x);
+	int64_t axis = nw_import_axis(im, nw_import_int(im, "axis", im->opset < 13 ? 1 : -1), rank);
 
 	if (im->opset < 13 && axis != rank - 1)
 		nw_import_unsupported(im, "over several axes is not supported");
@@ -238,23 +241,24 @@ import_softmax(NwImport *im)
 static NwT
 import_reduce(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	int64_t		list[NW_MAX_RANK];
-	int			n = nw_import_integers(im, "axes", 1, list, NW_MAX_RANK);
-	int			rank = NW_RANK(im->g, x);
-	unsigned	axes = n > 0 ? nw_import_axes(im, list, n, rank) : (1u << rank) - 1;
+	NwT x = nw_import_operand(im, 0);
+	int64_t list[NW_MAX_RANK];
+	int n = nw_import_integers(im, "axes", 1, list, NW_MAX_RANK);
+	int rank = NW_RANK(im->g, x);
+	unsigned axes = n > 0 ? nw_import_axes(im, list, n, rank) : (1u << rank) - 1;
 
-	return nw_reduce(im->g, strcmp(im->node->op_type, "ReduceMean") == 0 ? "ReduceMean" : "ReduceSum",
-					 x, axes, nw_import_int(im, "keepdims", 1));
+	return nw_reduce(im->g,
+	                 strcmp(im->node->op_type, "ReduceMean") == 0 ? "ReduceMean" : "ReduceSum", x,
+	                 axes, nw_import_int(im, "keepdims", 1));
 }
 
 static NwT
 import_reshape(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	NwShape		from = nw_shape_of(im->g, x);
-	NwShape		to = {0};
-	int			open = -1;
+	NwT x = nw_import_operand(im, 0);
+	NwShape from = nw_shape_of(im->g, x);
+	NwShape to = {0};
+	int open = -1;
 
 	to.rank = nw_import_integers(im, "shape", 1, to.dim, NW_MAX_RANK);
 	for (int i = 0; i < to.rank; i++)
@@ -279,12 +283,12 @@ import_reshape(NwImport *im)
 static NwT
 import_flatten(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	NwShape		from = nw_shape_of(im->g, x);
-	int64_t		axis = nw_import_int(im, "axis", 1);
-	int64_t		rows = 1;
+	NwT x = nw_import_operand(im, 0);
+	NwShape from = nw_shape_of(im->g, x);
+	int64_t axis = nw_import_int(im, "axis", 1);
+	int64_t rows = 1;
 
-	if (axis != from.rank)		/* past the last is an axis, too */
+	if (axis != from.rank) /* past the last is an axis, too */
 		axis = nw_import_axis(im, axis, from.rank);
 	for (int i = 0; i < axis; i++)
 		rows *= from.dim[i];
@@ -294,12 +298,12 @@ import_flatten(NwImport *im)
 static NwT
 import_squeeze(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	NwShape		from = nw_shape_of(im->g, x);
-	NwShape		to = {0};
-	int64_t		list[NW_MAX_RANK];
-	int			n = nw_import_integers(im, "axes", 1, list, NW_MAX_RANK);
-	unsigned	axes = n > 0 ? nw_import_axes(im, list, n, from.rank) : 0;
+	NwT x = nw_import_operand(im, 0);
+	NwShape from = nw_shape_of(im->g, x);
+	NwShape to = {0};
+	int64_t list[NW_MAX_RANK];
+	int n = nw_import_integers(im, "axes", 1, list, NW_MAX_RANK);
+	unsigned axes = n > 0 ? nw_import_axes(im, list, n, from.rank) : 0;
 
 	for (int i = 0; i < from.rank; i++)
 		if (n > 0 ? !(axes & (1u << i)) : from.dim[i] != 1)
@@ -310,12 +314,12 @@ import_squeeze(NwImport *im)
 static NwT
 import_unsqueeze(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	NwShape		from = nw_shape_of(im->g, x);
-	NwShape		to = {0};
-	int64_t		list[NW_MAX_RANK];
-	int			n = nw_import_integers(im, "axes", 1, list, NW_MAX_RANK);
-	unsigned	axes;
+	NwT x = nw_import_operand(im, 0);
+	NwShape from = nw_shape_of(im->g, x);
+	NwShape to = {0};
+	int64_t list[NW_MAX_RANK];
+	int n = nw_import_integers(im, "axes", 1, list, NW_MAX_RANK);
+	unsigned axes;
 
 	if (n < 1 || from.rank + n > NW_MAX_RANK)
 		nw_import_unsupported(im, "has more dimensions than are supported");
@@ -329,9 +333,9 @@ import_unsqueeze(NwImport *im)
 static NwT
 import_transpose(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	int			rank = NW_RANK(im->g, x);
-	int64_t		perm[NW_MAX_RANK];
+	NwT x = nw_import_operand(im, 0);
+	int rank = NW_RANK(im->g, x);
+	int64_t perm[NW_MAX_RANK];
 
 	if (!nw_import_exactly(im, "perm", SIZE_MAX, perm, rank, 0, rank - 1))
 		for (int i = 0; i < rank; i++)
@@ -343,12 +347,12 @@ import_transpose(NwImport *im)
 static NwT
 import_slice(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	int64_t		starts[NW_MAX_RANK];
-	int64_t		ends[NW_MAX_RANK];
-	int64_t		axes[NW_MAX_RANK];
-	int64_t		steps[NW_MAX_RANK];
-	int			n = nw_import_integers(im, "starts", 1, starts, NW_MAX_RANK);
+	NwT x = nw_import_operand(im, 0);
+	int64_t starts[NW_MAX_RANK];
+	int64_t ends[NW_MAX_RANK];
+	int64_t axes[NW_MAX_RANK];
+	int64_t steps[NW_MAX_RANK];
+	int n = nw_import_integers(im, "starts", 1, starts, NW_MAX_RANK);
 
 	if (n < 0 || !nw_import_exactly(im, "ends", 2, ends, n, INT64_MIN, INT64_MAX))
 		nw_import_unsupported(im, "lacks an input");
@@ -361,7 +365,7 @@ import_slice(NwImport *im)
 	nw_import_axes(im, axes, n, NW_RANK(im->g, x));
 	for (int i = 0; i < n; i++)
 	{
-		int64_t		size = NW_DIM(im->g, x, axes[i]);
+		int64_t size = NW_DIM(im->g, x, axes[i]);
 
 		if (steps[i] < 1)
 			nw_import_unsupported(im, "with a negative step is not supported");
@@ -376,9 +380,9 @@ import_slice(NwImport *im)
 static NwT
 import_pad(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
+	NwT x = nw_import_operand(im, 0);
 	const Onnx__AttributeProto *mode = nw_import_attr(im, "mode");
-	int64_t		pads[2 * NW_MAX_RANK];
+	int64_t pads[2 * NW_MAX_RANK];
 
 	if (mode != NULL && (mode->s.len != 8 || memcmp(mode->s.data, "constant", 8) != 0))
 		nw_import_unsupported(im, "is supported with mode \"constant\" only");
@@ -389,21 +393,22 @@ import_pad(NwImport *im)
 	for (int i = 0; i < 2 * NW_RANK(im->g, x); i++)
 		if (pads[i] < 0)
 			nw_import_unsupported(im, "with negative pads is not supported");
-	return nw_pad(im->g, x, pads, nw_import_has(im, 2) ? nw_import_number(im, 2) : nw_import_float(im, "value", 0));
+	return nw_pad(im->g, x, pads,
+	              nw_import_has(im, 2) ? nw_import_number(im, 2) : nw_import_float(im, "value", 0));
 }
 
 static NwT
 import_concat(NwImport *im)
 {
-	size_t		n = im->node->n_input;
-	NwT		   *x = nw_alloc(n * sizeof(NwT));
-	NwShape		first = nw_shape_of(im->g, nw_import_operand(im, 0));
-	int64_t		axis = nw_import_axis(im, nw_import_int(im, "axis", 0), first.rank);
-	NwT			y;
+	size_t n = im->node->n_input;
+	NwT *x = nw_alloc(n * sizeof(NwT));
+	NwShape first = nw_shape_of(im->g, nw_import_operand(im, 0));
+	int64_t axis = nw_import_axis(im, nw_import_int(im, "axis", 0), first.rank);
+	NwT y;
 
 	for (size_t i = 0; i < n; i++)
 	{
-		NwShape		other = nw_shape_of(im->g, x[i] = nw_import_operand(im, i));
+		NwShape other = nw_shape_of(im->g, x[i] = nw_import_operand(im, i));
 
 		other.dim[axis] = first.dim[axis];
 		if (!nw_shape_equal(&other, &first))
@@ -417,13 +422,13 @@ import_concat(NwImport *im)
 static NwT
 import_gather(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	NwShape		to = nw_shape_of(im->g, x);
-	int64_t		axis = nw_import_axis(im, nw_import_int(im, "axis", 0), to.rank);
-	int64_t		size = to.dim[axis];
-	NwShape		shape;
-	int64_t    *index = nw_tensor_ints(nw_import_constant(im, 1), im->b->path, &shape);
-	NwT			y;
+	NwT x = nw_import_operand(im, 0);
+	NwShape to = nw_shape_of(im->g, x);
+	int64_t axis = nw_import_axis(im, nw_import_int(im, "axis", 0), to.rank);
+	int64_t size = to.dim[axis];
+	NwShape shape;
+	int64_t *index = nw_tensor_ints(nw_import_constant(im, 1), im->b->path, &shape);
+	NwT y;
 
 	if (shape.rank > 1)
 		nw_import_unsupported(im, "with indices of more than one dimension is not supported");
@@ -446,8 +451,8 @@ import_gather(NwImport *im)
 static NwT
 import_expand(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	NwShape		to = {0};
+	NwT x = nw_import_operand(im, 0);
+	NwShape to = {0};
 
 	to.rank = nw_import_integers(im, "shape", 1, to.dim, NW_MAX_RANK);
 	nw_import_check_shape(im, &to);
@@ -458,15 +463,15 @@ import_expand(NwImport *im)
 static NwT
 import_split(NwImport *im)
 {
-	NwT			x = nw_import_operand(im, 0);
-	int64_t		axis = nw_import_axis(im, nw_import_int(im, "axis", 0), NW_RANK(im->g, x));
-	int64_t		n = (int64_t) im->node->n_output;
-	int64_t		whole = NW_DIM(im->g, x, axis);
-	int64_t		sizes[64];
-	int64_t		left = whole;
-	int64_t		at = 0;
-	int			given;
-	NwT			first = NW_NONE;
+	NwT x = nw_import_operand(im, 0);
+	int64_t axis = nw_import_axis(im, nw_import_int(im, "axis", 0), NW_RANK(im->g, x));
+	int64_t n = (int64_t) im->node->n_output;
+	int64_t whole = NW_DIM(im->g, x, axis);
+	int64_t sizes[64];
+	int64_t left = whole;
+	int64_t at = 0;
+	int given;
+	NwT first = NW_NONE;
 
 	if (n > NW_LENGTH(sizes))
 		nw_import_unsupported(im, "has too many outputs");
@@ -481,7 +486,7 @@ import_split(NwImport *im)
 		nw_import_unsupported(im, "has parts of an impossible size");
 	for (int64_t i = 0; i < n; at += sizes[i++])
 	{
-		NwT			t = nw_slice1(im->g, x, axis, at, at + sizes[i]);
+		NwT t = nw_slice1(im->g, x, axis, at, at + sizes[i]);
 
 		if (i == 0)
 			first = t;
@@ -494,23 +499,55 @@ import_split(NwImport *im)
 static const struct
 {
 	const char *type;
-	NwT			(*import) (NwImport *im);
-}			imports[] =
-{
-	{"Abs", import_unary}, {"Add", import_binary}, {"AveragePool", import_pool},
-	{"BatchNormalization", import_batch_norm}, {"Cast", import_cast}, {"Clip", import_clip},
-	{"Concat", import_concat}, {"Conv", import_conv}, {"Div", import_binary}, {"Dropout", import_pass},
-	{"Erf", import_unary}, {"Exp", import_unary}, {"Expand", import_expand}, {"Flatten", import_flatten},
-	{"Gather", import_gather}, {"Gelu", import_gelu}, {"Gemm", import_gemm},
-	{"GlobalAveragePool", import_global_average_pool}, {"HardSigmoid", import_hard_sigmoid},
-	{"HardSwish", import_hard_swish}, {"Identity", import_pass}, {"LayerNormalization", import_layer_norm},
-	{"LeakyRelu", import_leaky_relu}, {"Log", import_unary}, {"MatMul", import_matmul}, {"MaxPool", import_pool},
-	{"Mul", import_binary}, {"Neg", import_unary}, {"Pad", import_pad}, {"Pow", import_pow},
-	{"Reciprocal", import_unary}, {"ReduceMean", import_reduce}, {"ReduceSum", import_reduce},
-	{"Relu", import_unary}, {"Reshape", import_reshape}, {"Sigmoid", import_unary}, {"Slice", import_slice},
-	{"Softmax", import_softmax}, {"Softplus", import_unary}, {"Split", import_split}, {"Sqrt", import_unary},
-	{"Squeeze", import_squeeze}, {"Sub", import_binary}, {"Sum", import_sum}, {"Tanh", import_unary},
-	{"Transpose", import_transpose}, {"Unsqueeze", import_unsqueeze},
+	NwT (*import)(NwImport *im);
+} imports[] = {
+	{"Abs", import_unary},
+	{"Add", import_binary},
+	{"AveragePool", import_pool},
+	{"BatchNormalization", import_batch_norm},
+	{"Cast", import_cast},
+	{"Clip", import_clip},
+	{"Concat", import_concat},
+	{"Conv", import_conv},
+	{"Div", import_binary},
+	{"Dropout", import_pass},
+	{"Erf", import_unary},
+	{"Exp", import_unary},
+	{"Expand", import_expand},
+	{"Flatten", import_flatten},
+	{"Gather", import_gather},
+	{"Gelu", import_gelu},
+	{"Gemm", import_gemm},
+	{"GlobalAveragePool", import_global_average_pool},
+	{"HardSigmoid", import_hard_sigmoid},
+	{"HardSwish", import_hard_swish},
+	{"Identity", import_pass},
+	{"LayerNormalization", import_layer_norm},
+	{"LeakyRelu", import_leaky_relu},
+	{"Log", import_unary},
+	{"MatMul", import_matmul},
+	{"MaxPool", import_pool},
+	{"Mul", import_binary},
+	{"Neg", import_unary},
+	{"Pad", import_pad},
+	{"Pow", import_pow},
+	{"Reciprocal", import_unary},
+	{"ReduceMean", import_reduce},
+	{"ReduceSum", import_reduce},
+	{"Relu", import_unary},
+	{"Reshape", import_reshape},
+	{"Sigmoid", import_unary},
+	{"Slice", import_slice},
+	{"Softmax", import_softmax},
+	{"Softplus", import_unary},
+	{"Split", import_split},
+	{"Sqrt", import_unary},
+	{"Squeeze", import_squeeze},
+	{"Sub", import_binary},
+	{"Sum", import_sum},
+	{"Tanh", import_unary},
+	{"Transpose", import_transpose},
+	{"Unsqueeze", import_unsqueeze},
 };
 
 /* Add the node at hand to the graph. */
@@ -523,7 +560,7 @@ nw_import_node(NwImport *im)
 		for (int i = 0; i < NW_LENGTH(imports); i++)
 			if (strcmp(imports[i].type, im->node->op_type) == 0)
 			{
-				NwT			y;
+				NwT y;
 
 				if (im->node->n_output == 0)
 					nw_import_unsupported(im, "has no output");
@@ -539,12 +576,13 @@ nw_import_node(NwImport *im)
 void
 nw_import_check(NwBackbone *b)
 {
-	static const char *const folded[] = {"Constant", "Shape", "ConstantOfShape", "Range", "Where", "Equal"};
-	NwImport		im = {.b = b, .model = b->model};
+	static const char *const folded[] = {"Constant", "Shape", "ConstantOfShape",
+	                                     "Range",    "Where", "Equal"};
+	NwImport im = {.b = b, .model = b->model};
 
 	for (size_t i = 0; i < b->model->graph->n_node; i++)
 	{
-		bool		known = false;
+		bool known = false;
 
 		im.node = b->model->graph->node[i];
 		for (int j = 0; j < NW_LENGTH(imports); j++)
@@ -555,4 +593,3 @@ nw_import_check(NwBackbone *b)
 			nw_import_unsupported(&im, "is not supported for training");
 	}
 }
-

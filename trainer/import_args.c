@@ -18,7 +18,7 @@ void
 nw_import_unsupported(const NwImport *im, const char *why)
 {
 	nw_fatal("\"%s\": operator %s (node \"%s\") %s", im->b->path, im->node->op_type,
-			 im->node->name ? im->node->name : "", why);
+	         im->node->name ? im->node->name : "", why);
 }
 
 /* Find an attribute of the node at hand; NULL where it has none of that name. */
@@ -76,7 +76,7 @@ nw_import_lookup(const NwImport *im, const char *name)
 bool
 nw_is_weight(const Onnx__TensorProto *t)
 {
-	bool		several = false;
+	bool several = false;
 
 	if (t == NULL || t->data_type != NW_FLOAT)
 		return false;
@@ -93,7 +93,7 @@ nw_is_weight(const Onnx__TensorProto *t)
 void
 nw_import_check_shape(const NwImport *im, const NwShape *shape)
 {
-	bool		good = nw_shape_is_possible(shape);
+	bool good = nw_shape_is_possible(shape);
 
 	for (int i = 0; good && i < shape->rank; i++)
 		good = shape->dim[i] > 0;
@@ -126,10 +126,10 @@ NwT
 nw_import_weight(NwImport *im, const char *name, bool trainable)
 {
 	const Onnx__TensorProto *t = nw_model_initializer(im->model, name);
-	char	   *state = nw_printf("backbone.%s", name);
-	NwShape		shape;
-	float	   *v;
-	NwT			r;
+	char *state = nw_printf("backbone.%s", name);
+	NwShape shape;
+	float *v;
+	NwT r;
 
 	if (t == NULL)
 		nw_import_unsupported(im, "needs a constant input where the model computes one");
@@ -138,7 +138,8 @@ nw_import_weight(NwImport *im, const char *name, bool trainable)
 	if (nw_state_find(im->g->states, state) == NULL)
 		nw_state_add(im->g->states, state, shape, v);
 	free(v);
-	r = trainable ? nw_param(im->g, state, shape, NW_INIT_ZERO) : nw_buffer(im->g, state, shape, NW_INIT_ZERO);
+	r = trainable ? nw_param(im->g, state, shape, NW_INIT_ZERO)
+	              : nw_buffer(im->g, state, shape, NW_INIT_ZERO);
 	free(state);
 	nw_import_bind(im, name, r);
 	return r;
@@ -149,16 +150,17 @@ NwT
 nw_import_operand(NwImport *im, size_t i)
 {
 	const char *name = nw_import_name(im, i);
-	NwT			t = nw_import_lookup(im, name);
+	NwT t = nw_import_lookup(im, name);
 	const Onnx__TensorProto *init;
-	NwShape		shape;
-	float	   *v;
+	NwShape shape;
+	float *v;
 
 	if (t != NW_NONE)
 		return t;
 	init = nw_model_initializer(im->model, name);
 	if (init == NULL || init->data_type != NW_FLOAT)
-		nw_import_unsupported(im, "has an input that is neither an image's value nor a float constant");
+		nw_import_unsupported(im,
+		                      "has an input that is neither an image's value nor a float constant");
 	if (nw_is_weight(nw_model_initializer(im->b->model, name)))
 		return nw_import_weight(im, name, true);
 	v = nw_tensor_floats(init, im->b->path, &shape);
@@ -173,9 +175,9 @@ nw_import_operand(NwImport *im, size_t i)
 float
 nw_import_number(NwImport *im, size_t i)
 {
-	NwShape		shape;
-	float	   *v = nw_tensor_floats(nw_import_constant(im, i), im->b->path, &shape);
-	float		r;
+	NwShape shape;
+	float *v = nw_tensor_floats(nw_import_constant(im, i), im->b->path, &shape);
+	float r;
 
 	if (nw_shape_size(&shape) != 1)
 		nw_import_unsupported(im, "needs a single number as its constant input");
@@ -184,14 +186,15 @@ nw_import_number(NwImport *im, size_t i)
 	return r;
 }
 
-/* Read integers from an attribute, or a constant input in newer operator sets; their number, -1 for none. */
+/* Read integers from an attribute, or a constant input in newer operator sets; their number, -1 for
+ * none. */
 int
 nw_import_integers(NwImport *im, const char *name, size_t input, int64_t *into, int max)
 {
 	const Onnx__AttributeProto *a = nw_import_attr(im, name);
-	NwShape		shape;
-	int64_t    *v;
-	int64_t		n;
+	NwShape shape;
+	int64_t *v;
+	int64_t n;
 
 	if (a != NULL)
 	{
@@ -214,10 +217,11 @@ nw_import_integers(NwImport *im, const char *name, size_t input, int64_t *into, 
 
 /* Read exactly so many integers, within limits; false, and nothing read, for none. */
 bool
-nw_import_exactly(NwImport *im, const char *name, size_t input, int64_t *into, int want, int64_t min, int64_t max)
+nw_import_exactly(NwImport *im, const char *name, size_t input, int64_t *into, int want,
+                  int64_t min, int64_t max)
 {
-	int64_t		list[2 * NW_MAX_RANK];
-	int			n = nw_import_integers(im, name, input, list, NW_LENGTH(list));
+	int64_t list[2 * NW_MAX_RANK];
+	int n = nw_import_integers(im, name, input, list, NW_LENGTH(list));
 
 	if (n < 0)
 		return false;
@@ -247,7 +251,7 @@ nw_import_axis(const NwImport *im, int64_t axis, int rank)
 unsigned
 nw_import_axes(const NwImport *im, int64_t *list, int n, int rank)
 {
-	unsigned	axes = 0;
+	unsigned axes = 0;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -263,7 +267,7 @@ nw_import_axes(const NwImport *im, int64_t *list, int n, int rank)
 static void
 round_up(const NwImport *im, NwWindow *win, int i, int64_t size, int64_t reach)
 {
-	int64_t		rest = (size + win->pad[i] + win->pad[i + 2] - reach) % win->stride[i];
+	int64_t rest = (size + win->pad[i] + win->pad[i + 2] - reach) % win->stride[i];
 
 	if (rest <= 0)
 		return;
@@ -272,19 +276,20 @@ round_up(const NwImport *im, NwWindow *win, int i, int64_t size, int64_t reach)
 	win->pad[i + 2] += win->stride[i] - rest;
 }
 
-/* Check that a window has no place outside the image, and few enough elements to go through one by one. */
+/* Check that a window has no place outside the image, and few enough elements to go through one by
+ * one. */
 static void
 check_window(const NwImport *im, const NwWindow *win, const NwShape *x)
 {
-	int64_t		work = win->kernel[0] * win->kernel[1];
+	int64_t work = win->kernel[0] * win->kernel[1];
 
 	if (work > MAX_WINDOW)
 		nw_import_unsupported(im, "has a window that is too large");
 	for (int i = 0; i < 2; i++)
 	{
-		int64_t		size = x->dim[2 + i];
-		int64_t		reach = win->dilation[i] * (win->kernel[i] - 1) + 1;
-		int64_t		places = (size + win->pad[i] + win->pad[i + 2] - reach) / win->stride[i] + 1;
+		int64_t size = x->dim[2 + i];
+		int64_t reach = win->dilation[i] * (win->kernel[i] - 1) + 1;
+		int64_t places = (size + win->pad[i] + win->pad[i + 2] - reach) / win->stride[i] + 1;
 
 		if (reach > MAX_WINDOW)
 			nw_import_unsupported(im, "has a window that is too large");
@@ -300,9 +305,9 @@ check_window(const NwImport *im, const NwWindow *win, const NwShape *x)
 NwWindow
 nw_import_window(NwImport *im, NwT x, NwT w)
 {
-	NwWindow	win = nw_window(1, 1, 0);
+	NwWindow win = nw_window(1, 1, 0);
 	const Onnx__AttributeProto *a = nw_import_attr(im, "auto_pad");
-	bool		given = nw_import_exactly(im, "kernel_shape", SIZE_MAX, win.kernel, 2, 1, MAX_WINDOW);
+	bool given = nw_import_exactly(im, "kernel_shape", SIZE_MAX, win.kernel, 2, 1, MAX_WINDOW);
 
 	if (NW_RANK(im->g, x) != 4 || (w != NW_NONE && NW_RANK(im->g, w) != 4))
 		nw_import_unsupported(im, "is supported for two-dimensional images only");
@@ -321,14 +326,14 @@ nw_import_window(NwImport *im, NwT x, NwT w)
 	win.count_pad = nw_import_int(im, "count_include_pad", 0);
 	for (int i = 0; i < 2; i++)
 	{
-		int64_t		size = NW_DIM(im->g, x, 2 + i);
-		int64_t		reach = win.dilation[i] * (win.kernel[i] - 1) + 1;
+		int64_t size = NW_DIM(im->g, x, 2 + i);
+		int64_t reach = win.dilation[i] * (win.kernel[i] - 1) + 1;
 
 		if (a != NULL && a->s.len > 4 && memcmp(a->s.data, "SAME", 4) == 0)
 		{
-			int64_t		outs = (size + win.stride[i] - 1) / win.stride[i];
-			int64_t		total = (outs - 1) * win.stride[i] + reach - size;
-			bool		lower = a->s.len == 10 && a->s.data[5] == 'L';
+			int64_t outs = (size + win.stride[i] - 1) / win.stride[i];
+			int64_t total = (outs - 1) * win.stride[i] + reach - size;
+			bool lower = a->s.len == 10 && a->s.data[5] == 'L';
 
 			total = total < 0 ? 0 : total;
 			win.pad[i] = (total + lower) / 2;

@@ -13,13 +13,13 @@ static void
 usage(void)
 {
 	printf("nwhead trains feature extractors for Nadaraya-Watson prediction in PostgreSQL\n"
-		   "and fills tables with their embeddings.\n\n"
-		   "Usage:\n"
-		   "  nwhead train SOURCE --out FILE.onnx [OPTION]...\n"
-		   "  nwhead embed --model FILE.onnx SOURCE --table REL [OPTION]...\n"
-		   "  nwhead SUBCOMMAND --help\n"
-		   "  nwhead --version\n\n"
-		   "Exit status: 0 done, 1 failed, 2 wrong usage.\n");
+	       "and fills tables with their embeddings.\n\n"
+	       "Usage:\n"
+	       "  nwhead train SOURCE --out FILE.onnx [OPTION]...\n"
+	       "  nwhead embed --model FILE.onnx SOURCE --table REL [OPTION]...\n"
+	       "  nwhead SUBCOMMAND --help\n"
+	       "  nwhead --version\n\n"
+	       "Exit status: 0 done, 1 failed, 2 wrong usage.\n");
 }
 
 int

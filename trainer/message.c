@@ -23,13 +23,13 @@ message(const char *severity, const char *fmt, va_list ap)
  * libraries that an orderly exit would take down under them.
  */
 void
-nw_fatal(const char *fmt,...)
+nw_fatal(const char *fmt, ...)
 {
 	static atomic_flag ending = ATOMIC_FLAG_INIT;
-	va_list		ap;
+	va_list ap;
 
 	while (atomic_flag_test_and_set(&ending))
-		pause();				/* another thread was first */
+		pause(); /* another thread was first */
 	va_start(ap, fmt);
 	message("error: ", fmt, ap);
 	va_end(ap);
@@ -39,23 +39,23 @@ nw_fatal(const char *fmt,...)
 
 /* Say what is wrong with the command line, and end. */
 void
-nw_usage_error(const char *subcommand, const char *fmt,...)
+nw_usage_error(const char *subcommand, const char *fmt, ...)
 {
-	va_list		ap;
+	va_list ap;
 
 	va_start(ap, fmt);
 	message("error: ", fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "Try \"nwhead%s%s --help\" for more information.\n",
-			subcommand[0] ? " " : "", subcommand);
+	fprintf(stderr, "Try \"nwhead%s%s --help\" for more information.\n", subcommand[0] ? " " : "",
+	        subcommand);
 	exit(NW_EXIT_USAGE);
 }
 
 /* Say something the user should know about. */
 void
-nw_warn(const char *fmt,...)
+nw_warn(const char *fmt, ...)
 {
-	va_list		ap;
+	va_list ap;
 
 	va_start(ap, fmt);
 	message("warning: ", fmt, ap);
@@ -64,9 +64,9 @@ nw_warn(const char *fmt,...)
 
 /* Say what is going on. */
 void
-nw_info(const char *fmt,...)
+nw_info(const char *fmt, ...)
 {
-	va_list		ap;
+	va_list ap;
 
 	va_start(ap, fmt);
 	message("", fmt, ap);

@@ -16,9 +16,9 @@
 /* Memory that is given back in one go. */
 typedef struct NwPool
 {
-	void	  **block;
-	int			n;
-	int			cap;
+	void **block;
+	int n;
+	int cap;
 } NwPool;
 
 static void *
@@ -41,10 +41,10 @@ pool_free(NwPool *p)
 
 /* Set a metadata entry. */
 void
-nw_meta_set(NwMetas *m, const char *key, const char *fmt,...)
+nw_meta_set(NwMetas *m, const char *key, const char *fmt, ...)
 {
-	va_list		ap;
-	char	   *value;
+	va_list ap;
+	char *value;
 
 	va_start(ap, fmt);
 	value = nw_vprintf(fmt, ap);
@@ -82,7 +82,8 @@ value_info(NwPool *p, const char *name, NwDtype type, const NwShape *shape, bool
 {
 	Onnx__ValueInfoProto *v = NEW(p, Onnx__ValueInfoProto, ONNX__VALUE_INFO_PROTO__INIT);
 	Onnx__TypeProto *t = NEW(p, Onnx__TypeProto, ONNX__TYPE_PROTO__INIT);
-	Onnx__TypeProto__Tensor *tensor = NEW(p, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
+	Onnx__TypeProto__Tensor *tensor =
+		NEW(p, Onnx__TypeProto__Tensor, ONNX__TYPE_PROTO__TENSOR__INIT);
 	Onnx__TensorShapeProto *s = NEW(p, Onnx__TensorShapeProto, ONNX__TENSOR_SHAPE_PROTO__INIT);
 
 	v->name = (char *) name;
@@ -96,7 +97,8 @@ value_info(NwPool *p, const char *name, NwDtype type, const NwShape *shape, bool
 	s->dim = pool_alloc(p, s->n_dim * sizeof(*s->dim));
 	for (int i = 0; i < shape->rank; i++)
 	{
-		s->dim[i] = NEW(p, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
+		s->dim[i] =
+			NEW(p, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
 		if (i == 0 && any_batch)
 		{
 			s->dim[i]->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
@@ -116,7 +118,7 @@ static Onnx__TensorProto *
 tensor_proto(NwPool *p, const char *name, NwDtype type, const NwShape *shape, const void *data)
 {
 	Onnx__TensorProto *t = NEW(p, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
-	size_t		width = type == NW_INT64 ? 8 : type == NW_BOOL ? 1 : 4;
+	size_t width = type == NW_INT64 ? 8 : type == NW_BOOL ? 1 : 4;
 
 	t->name = (char *) name;
 	t->has_data_type = 1;
@@ -217,7 +219,8 @@ pack_model(NwPool *p, Onnx__GraphProto *graph, const NwMetas *meta, NwBuf *out)
 	if (meta != NULL)
 	{
 		model.n_metadata_props = (size_t) meta->n;
-		model.metadata_props = pool_alloc(p, model.n_metadata_props * sizeof(*model.metadata_props));
+		model.metadata_props =
+			pool_alloc(p, model.n_metadata_props * sizeof(*model.metadata_props));
 		for (int i = 0; i < meta->n; i++)
 		{
 			Onnx__StringStringEntryProto *e =
@@ -240,14 +243,16 @@ pack_model(NwPool *p, Onnx__GraphProto *graph, const NwMetas *meta, NwBuf *out)
 static void
 own_shapes(NwPool *p, const NwGraph *g, Onnx__GraphProto *graph)
 {
-	graph->value_info = pool_alloc(p, (size_t) (g->n_nodes * NW_MAX_OUTPUTS) * sizeof(*graph->value_info));
+	graph->value_info =
+		pool_alloc(p, (size_t) (g->n_nodes * NW_MAX_OUTPUTS) * sizeof(*graph->value_info));
 	for (int i = 0; i < g->n_nodes; i++)
 		for (int j = 0; g->node[i].own && j < g->node[i].n_out; j++)
 		{
 			const NwTensor *t = &g->tensor[g->node[i].out[j]];
 
 			if (!t->named)
-				graph->value_info[graph->n_value_info++] = value_info(p, t->name, t->type, &t->shape, false);
+				graph->value_info[graph->n_value_info++] =
+					value_info(p, t->name, t->type, &t->shape, false);
 		}
 }
 
@@ -255,7 +260,7 @@ own_shapes(NwPool *p, const NwGraph *g, Onnx__GraphProto *graph)
 void
 nw_graph_pack(const NwGraph *g, const NwMetas *meta, bool any_batch, NwBuf *out)
 {
-	NwPool		pool = {0};
+	NwPool pool = {0};
 	Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
 
 	graph.name = "nwhead";
@@ -284,7 +289,8 @@ nw_graph_pack(const NwGraph *g, const NwMetas *meta, bool any_batch, NwBuf *out)
 		const NwTensor *t = &g->tensor[i];
 
 		if (t->data != NULL)
-			graph.initializer[graph.n_initializer++] = tensor_proto(&pool, t->name, t->type, &t->shape, t->data);
+			graph.initializer[graph.n_initializer++] =
+				tensor_proto(&pool, t->name, t->type, &t->shape, t->data);
 	}
 	pack_model(&pool, &graph, meta, out);
 }
@@ -293,14 +299,15 @@ nw_graph_pack(const NwGraph *g, const NwMetas *meta, bool any_batch, NwBuf *out)
 void
 nw_states_pack(const NwStates *s, const NwMetas *meta, NwBuf *out)
 {
-	NwPool		pool = {0};
+	NwPool pool = {0};
 	Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
 
 	graph.name = "checkpoint";
 	graph.n_initializer = (size_t) s->n;
 	graph.initializer = pool_alloc(&pool, graph.n_initializer * sizeof(*graph.initializer));
 	for (int i = 0; i < s->n; i++)
-		graph.initializer[i] = tensor_proto(&pool, s->item[i].name, NW_FLOAT, &s->item[i].shape, s->item[i].data);
+		graph.initializer[i] =
+			tensor_proto(&pool, s->item[i].name, NW_FLOAT, &s->item[i].shape, s->item[i].data);
 	pack_model(&pool, &graph, meta, out);
 }
 
@@ -386,8 +393,8 @@ tensor_size(const Onnx__TensorProto *t, const char *path, NwShape *shape)
 float *
 nw_tensor_floats(const Onnx__TensorProto *t, const char *path, NwShape *shape)
 {
-	size_t		n = tensor_size(t, path, shape);
-	float	   *v;
+	size_t n = tensor_size(t, path, shape);
+	float *v;
 
 	if (t->data_type != NW_FLOAT)
 		nw_fatal("\"%s\": tensor \"%s\" is not of type float", path, t->name);
@@ -395,7 +402,8 @@ nw_tensor_floats(const Onnx__TensorProto *t, const char *path, NwShape *shape)
 		nw_fatal("\"%s\": tensor \"%s\" does not hold its %zu values", path, t->name, n);
 	v = nw_alloc(n * sizeof(float));
 	if (n > 0)
-		memcpy(v, t->has_raw_data ? (const void *) t->raw_data.data : t->float_data, n * sizeof(float));
+		memcpy(v, t->has_raw_data ? (const void *) t->raw_data.data : t->float_data,
+		       n * sizeof(float));
 	return v;
 }
 
@@ -403,8 +411,8 @@ nw_tensor_floats(const Onnx__TensorProto *t, const char *path, NwShape *shape)
 int64_t *
 nw_tensor_ints(const Onnx__TensorProto *t, const char *path, NwShape *shape)
 {
-	size_t		n = tensor_size(t, path, shape);
-	int64_t    *v;
+	size_t n = tensor_size(t, path, shape);
+	int64_t *v;
 
 	if (t->data_type != NW_INT64)
 		nw_fatal("\"%s\": tensor \"%s\" is not of type int64", path, t->name);
@@ -412,7 +420,8 @@ nw_tensor_ints(const Onnx__TensorProto *t, const char *path, NwShape *shape)
 		nw_fatal("\"%s\": tensor \"%s\" does not hold its %zu values", path, t->name, n);
 	v = nw_alloc(n * sizeof(int64_t));
 	if (n > 0)
-		memcpy(v, t->has_raw_data ? (const void *) t->raw_data.data : t->int64_data, n * sizeof(int64_t));
+		memcpy(v, t->has_raw_data ? (const void *) t->raw_data.data : t->int64_data,
+		       n * sizeof(int64_t));
 	return v;
 }
 
@@ -423,8 +432,8 @@ nw_states_unpack(const Onnx__ModelProto *m, const char *path, NwStates *into)
 	for (size_t i = 0; i < m->graph->n_initializer; i++)
 	{
 		const Onnx__TensorProto *t = m->graph->initializer[i];
-		NwShape		shape;
-		float	   *v = nw_tensor_floats(t, path, &shape);
+		NwShape shape;
+		float *v = nw_tensor_floats(t, path, &shape);
 
 		nw_state_add(into, t->name, shape, v);
 		free(v);

@@ -9,7 +9,7 @@
 static NwT
 emit(NwGraph *g, NwNode *node, NwShape shape)
 {
-	NwT			t = nw_node_out(g, node, NW_FLOAT, shape);
+	NwT t = nw_node_out(g, node, NW_FLOAT, shape);
 
 	nw_record(g, node);
 	return t;
@@ -26,7 +26,7 @@ nw_unary(NwGraph *g, const char *type, NwT x)
 NwT
 nw_leaky_relu(NwGraph *g, NwT x, float alpha)
 {
-	NwNode	   *node = nw_node(g, "LeakyRelu", 1, &x);
+	NwNode *node = nw_node(g, "LeakyRelu", 1, &x);
 
 	nw_node_attr(node, nw_attr_float("alpha", alpha));
 	return emit(g, node, nw_shape_of(g, x));
@@ -36,7 +36,7 @@ nw_leaky_relu(NwGraph *g, NwT x, float alpha)
 NwT
 nw_hard_sigmoid(NwGraph *g, NwT x, float alpha, float beta)
 {
-	NwNode	   *node = nw_node(g, "HardSigmoid", 1, &x);
+	NwNode *node = nw_node(g, "HardSigmoid", 1, &x);
 
 	nw_node_attr(node, nw_attr_float("alpha", alpha));
 	nw_node_attr(node, nw_attr_float("beta", beta));
@@ -47,7 +47,7 @@ nw_hard_sigmoid(NwGraph *g, NwT x, float alpha, float beta)
 NwT
 nw_clip(NwGraph *g, NwT x, float low, float high)
 {
-	NwT			in[3] = {x, nw_scalar(g, low), nw_scalar(g, high)};
+	NwT in[3] = {x, nw_scalar(g, low), nw_scalar(g, high)};
 
 	return emit(g, nw_node(g, "Clip", 3, in), nw_shape_of(g, x));
 }
@@ -56,7 +56,7 @@ nw_clip(NwGraph *g, NwT x, float low, float high)
 NwT
 nw_pow(NwGraph *g, NwT x, float exponent)
 {
-	NwT			in[2] = {x, nw_scalar(g, exponent)};
+	NwT in[2] = {x, nw_scalar(g, exponent)};
 
 	return emit(g, nw_node(g, "Pow", 2, in), nw_shape_of(g, x));
 }
@@ -65,7 +65,7 @@ nw_pow(NwGraph *g, NwT x, float exponent)
 NwT
 nw_cast_float(NwGraph *g, NwT x)
 {
-	NwNode	   *node = nw_node(g, "Cast", 1, &x);
+	NwNode *node = nw_node(g, "Cast", 1, &x);
 
 	nw_node_attr(node, nw_attr_int("to", NW_FLOAT));
 	return emit(g, node, nw_shape_of(g, x));
@@ -75,8 +75,8 @@ nw_cast_float(NwGraph *g, NwT x)
 NwT
 nw_binary(NwGraph *g, const char *type, NwT a, NwT b)
 {
-	NwT			in[2] = {a, b};
-	NwShape		shape = nw_shape_broadcast(&g->tensor[a].shape, &g->tensor[b].shape, type);
+	NwT in[2] = {a, b};
+	NwShape shape = nw_shape_broadcast(&g->tensor[a].shape, &g->tensor[b].shape, type);
 
 	return emit(g, nw_node(g, type, 2, in), shape);
 }
@@ -116,8 +116,8 @@ nw_scale(NwGraph *g, NwT a, double factor)
 NwT
 nw_compare(NwGraph *g, const char *type, NwT a, NwT b)
 {
-	NwT			in[2] = {a, b};
-	NwShape		shape = nw_shape_broadcast(&g->tensor[a].shape, &g->tensor[b].shape, type);
+	NwT in[2] = {a, b};
+	NwShape shape = nw_shape_broadcast(&g->tensor[a].shape, &g->tensor[b].shape, type);
 
 	return nw_node_out(g, nw_node(g, type, 2, in), NW_BOOL, shape);
 }
@@ -138,14 +138,14 @@ NwT
 nw_reshape(NwGraph *g, NwT x, NwShape to)
 {
 	const NwShape *from = &g->tensor[x].shape;
-	int64_t		spec[NW_MAX_RANK];
-	NwT			in[2] = {x, NW_NONE};
+	int64_t spec[NW_MAX_RANK];
+	NwT in[2] = {x, NW_NONE};
 
 	if (nw_shape_equal(from, &to))
 		return x;
 	if (nw_shape_size(from) != nw_shape_size(&to))
-		nw_fatal("operator Reshape: shapes %s and %s differ in size",
-				 nw_shape_text(from), nw_shape_text(&to));
+		nw_fatal("operator Reshape: shapes %s and %s differ in size", nw_shape_text(from),
+		         nw_shape_text(&to));
 	memcpy(spec, to.dim, sizeof(spec));
 	if (to.rank > 0)
 		spec[0] = from->rank > 0 && to.dim[0] == from->dim[0] ? 0 : -1;
@@ -157,9 +157,9 @@ nw_reshape(NwGraph *g, NwT x, NwShape to)
 NwT
 nw_transpose(NwGraph *g, NwT x, const int64_t *perm)
 {
-	NwShape		from = nw_shape_of(g, x);
-	NwShape		to = {.rank = from.rank};
-	NwNode	   *node = nw_node(g, "Transpose", 1, &x);
+	NwShape from = nw_shape_of(g, x);
+	NwShape to = {.rank = from.rank};
+	NwNode *node = nw_node(g, "Transpose", 1, &x);
 
 	for (int i = 0; i < from.rank; i++)
 		to.dim[i] = from.dim[perm[i]];
@@ -173,7 +173,7 @@ nw_cnhw(NwGraph *g, NwT x)
 {
 	if (g->tensor[x].cnhw == NW_NONE)
 	{
-		NwT			t = nw_transpose(g, x, (int64_t[]) {1, 0, 2, 3});
+		NwT t = nw_transpose(g, x, (int64_t[]) {1, 0, 2, 3});
 
 		g->tensor[x].cnhw = t;
 	}
@@ -184,8 +184,8 @@ nw_cnhw(NwGraph *g, NwT x)
 NwT
 nw_expand(NwGraph *g, NwT x, NwShape to)
 {
-	NwT			in[2] = {x, NW_NONE};
-	NwShape		shape = nw_shape_broadcast(&g->tensor[x].shape, &to, "Expand");
+	NwT in[2] = {x, NW_NONE};
+	NwShape shape = nw_shape_broadcast(&g->tensor[x].shape, &to, "Expand");
 
 	if (nw_shape_equal(&g->tensor[x].shape, &shape))
 		return x;
@@ -195,18 +195,18 @@ nw_expand(NwGraph *g, NwT x, NwShape to)
 
 /* Cut a range of some axes; starts and ends within the axis, steps positive. */
 NwT
-nw_slice(NwGraph *g, NwT x, int n, const int64_t *axes, const int64_t *starts,
-		 const int64_t *ends, const int64_t *steps)
+nw_slice(NwGraph *g, NwT x, int n, const int64_t *axes, const int64_t *starts, const int64_t *ends,
+         const int64_t *steps)
 {
-	NwShape		to = nw_shape_of(g, x);
-	NwT			in[5] = {x, nw_int64s(g, n, starts), nw_int64s(g, n, ends), nw_int64s(g, n, axes), NW_NONE};
-	int			n_in = 4;
-	bool		strided = false;
-	NwNode	   *node;
+	NwShape to = nw_shape_of(g, x);
+	NwT in[5] = {x, nw_int64s(g, n, starts), nw_int64s(g, n, ends), nw_int64s(g, n, axes), NW_NONE};
+	int n_in = 4;
+	bool strided = false;
+	NwNode *node;
 
 	for (int i = 0; i < n; i++)
 	{
-		int64_t		step = steps ? steps[i] : 1;
+		int64_t step = steps ? steps[i] : 1;
 
 		to.dim[axes[i]] = (ends[i] - starts[i] + step - 1) / step;
 		strided |= step != 1;
@@ -237,11 +237,11 @@ nw_slice1(NwGraph *g, NwT x, int64_t axis, int64_t start, int64_t end)
 NwT
 nw_pad(NwGraph *g, NwT x, const int64_t *pads, float value)
 {
-	NwShape		to = nw_shape_of(g, x);
-	NwT			in[3] = {x, nw_int64s(g, 2 * to.rank, pads), NW_NONE};
-	int			n_in = 2;
-	NwNode	   *node;
-	int64_t		total = 0;
+	NwShape to = nw_shape_of(g, x);
+	NwT in[3] = {x, nw_int64s(g, 2 * to.rank, pads), NW_NONE};
+	int n_in = 2;
+	NwNode *node;
+	int64_t total = 0;
 
 	for (int i = 0; i < to.rank; i++)
 	{
@@ -261,8 +261,8 @@ nw_pad(NwGraph *g, NwT x, const int64_t *pads, float value)
 NwT
 nw_concat(NwGraph *g, int n, const NwT *x, int64_t axis)
 {
-	NwShape		to = nw_shape_of(g, x[0]);
-	NwNode	   *node;
+	NwShape to = nw_shape_of(g, x[0]);
+	NwNode *node;
 
 	if (n == 1)
 		return x[0];
@@ -277,9 +277,9 @@ nw_concat(NwGraph *g, int n, const NwT *x, int64_t axis)
 NwT
 nw_gather(NwGraph *g, NwT x, int64_t axis, int n, const int64_t *index)
 {
-	NwShape		to = nw_shape_of(g, x);
-	NwT			in[2] = {x, nw_int64s(g, n, index)};
-	NwNode	   *node = nw_node(g, "Gather", 2, in);
+	NwShape to = nw_shape_of(g, x);
+	NwT in[2] = {x, nw_int64s(g, n, index)};
+	NwNode *node = nw_node(g, "Gather", 2, in);
 
 	to.dim[axis] = n;
 	nw_node_attr(node, nw_attr_int("axis", axis));
@@ -290,12 +290,12 @@ nw_gather(NwGraph *g, NwT x, int64_t axis, int n, const int64_t *index)
 NwT
 nw_unbroadcast(NwGraph *g, NwT x, NwShape to)
 {
-	NwShape		from = nw_shape_of(g, x);
-	unsigned	axes = 0;
+	NwShape from = nw_shape_of(g, x);
+	unsigned axes = 0;
 
 	for (int i = 0; i < from.rank; i++)
 	{
-		int			j = i - (from.rank - to.rank);
+		int j = i - (from.rank - to.rank);
 
 		if ((j < 0 ? 1 : to.dim[j]) != from.dim[i])
 			axes |= 1u << i;
@@ -309,11 +309,11 @@ nw_unbroadcast(NwGraph *g, NwT x, NwShape to)
 NwT
 nw_reduce(NwGraph *g, const char *type, NwT x, unsigned axes, bool keep)
 {
-	NwShape		from = nw_shape_of(g, x);
-	NwShape		to = {0};
-	int64_t		list[NW_MAX_RANK];
-	int			n = 0;
-	NwNode	   *node;
+	NwShape from = nw_shape_of(g, x);
+	NwShape to = {0};
+	int64_t list[NW_MAX_RANK];
+	int n = 0;
+	NwNode *node;
 
 	for (int i = 0; i < from.rank; i++)
 	{
@@ -326,9 +326,9 @@ nw_reduce(NwGraph *g, const char *type, NwT x, unsigned axes, bool keep)
 		else
 			to.dim[to.rank++] = from.dim[i];
 	}
-	if (strcmp(type, "ReduceSum") == 0)	/* the only one whose axes are an input in opset 17 */
+	if (strcmp(type, "ReduceSum") == 0) /* the only one whose axes are an input in opset 17 */
 	{
-		NwT			in[2] = {x, nw_int64s(g, n, list)};
+		NwT in[2] = {x, nw_int64s(g, n, list)};
 
 		node = nw_node(g, type, 2, in);
 	}
@@ -353,15 +353,15 @@ nw_channel_sum(NwGraph *g, NwT x)
 NwT
 nw_gemm(NwGraph *g, NwT a, NwT b, NwT c, bool trans_a, bool trans_b, float alpha, float beta)
 {
-	NwT			in[3] = {a, b, c};
-	NwShape		to;
-	NwNode	   *node;
+	NwT in[3] = {a, b, c};
+	NwShape to;
+	NwNode *node;
 
 	if (NW_RANK(g, a) != 2 || NW_RANK(g, b) != 2)
 		nw_fatal("operator Gemm: operands are not matrices");
 	if (NW_DIM(g, a, !trans_a) != NW_DIM(g, b, trans_b))
 		nw_fatal("operator Gemm: shapes %s and %s do not fit together",
-				 nw_shape_text(&g->tensor[a].shape), nw_shape_text(&g->tensor[b].shape));
+		         nw_shape_text(&g->tensor[a].shape), nw_shape_text(&g->tensor[b].shape));
 	to = NW_SHAPE(NW_DIM(g, a, trans_a), NW_DIM(g, b, !trans_b));
 	node = nw_node(g, "Gemm", c == NW_NONE ? 2 : 3, in);
 	nw_node_attr(node, nw_attr_int("transA", trans_a));
@@ -375,16 +375,16 @@ nw_gemm(NwGraph *g, NwT a, NwT b, NwT c, bool trans_a, bool trans_b, float alpha
 NwT
 nw_matmul(NwGraph *g, NwT a, NwT b)
 {
-	NwT			in[2] = {a, b};
-	NwShape		sa = nw_shape_of(g, a);
-	NwShape		sb = nw_shape_of(g, b);
-	NwShape		ba = sa;
-	NwShape		bb = sb;
-	NwShape		to;
+	NwT in[2] = {a, b};
+	NwShape sa = nw_shape_of(g, a);
+	NwShape sb = nw_shape_of(g, b);
+	NwShape ba = sa;
+	NwShape bb = sb;
+	NwShape to;
 
 	if (sa.rank < 2 || sb.rank < 2 || sa.dim[sa.rank - 1] != sb.dim[sb.rank - 2])
-		nw_fatal("operator MatMul: shapes %s and %s do not fit together",
-				 nw_shape_text(&sa), nw_shape_text(&sb));
+		nw_fatal("operator MatMul: shapes %s and %s do not fit together", nw_shape_text(&sa),
+		         nw_shape_text(&sb));
 	ba.rank -= 2;
 	bb.rank -= 2;
 	to = nw_shape_broadcast(&ba, &bb, "MatMul");
@@ -398,7 +398,7 @@ nw_matmul(NwGraph *g, NwT a, NwT b)
 NwT
 nw_softmax(NwGraph *g, NwT x, int64_t axis)
 {
-	NwNode	   *node = nw_node(g, "Softmax", 1, &x);
+	NwNode *node = nw_node(g, "Softmax", 1, &x);
 
 	nw_node_attr(node, nw_attr_int("axis", axis));
 	node->spec[0] = axis;

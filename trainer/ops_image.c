@@ -9,17 +9,18 @@
 NwWindow
 nw_window(int64_t kernel, int64_t stride, int64_t pad)
 {
-	return (NwWindow) {
-		.kernel = {kernel, kernel}, .stride = {stride, stride},
-			.pad = {pad, pad, pad, pad}, .dilation = {1, 1}, .group = 1
-	};
+	return (NwWindow) {.kernel = {kernel, kernel},
+	                   .stride = {stride, stride},
+	                   .pad = {pad, pad, pad, pad},
+	                   .dilation = {1, 1},
+	                   .group = 1};
 }
 
 /* Count the places of a window along an axis (0 height, 1 width). */
 int64_t
 nw_window_out(int64_t size, const NwWindow *win, int axis)
 {
-	int64_t		reach = win->dilation[axis] * (win->kernel[axis] - 1) + 1;
+	int64_t reach = win->dilation[axis] * (win->kernel[axis] - 1) + 1;
 
 	return (size + win->pad[axis] + win->pad[axis + 2] - reach) / win->stride[axis] + 1;
 }
@@ -38,7 +39,7 @@ window_attrs(NwNode *node, const NwWindow *win)
 static NwShape
 window_shape(NwGraph *g, NwT x, int64_t channels, const NwWindow *win, const char *who)
 {
-	NwShape		s = nw_shape_of(g, x);
+	NwShape s = nw_shape_of(g, x);
 
 	if (s.rank != 4)
 		nw_fatal("operator %s: only two-dimensional images are supported", who);
@@ -47,8 +48,8 @@ window_shape(NwGraph *g, NwT x, int64_t channels, const NwWindow *win, const cha
 	{
 		s.dim[2 + i] = nw_window_out(s.dim[2 + i], win, i);
 		if (s.dim[2 + i] < 1)
-			nw_fatal("operator %s: the image is too small for a window of %lld",
-					 who, (long long) win->kernel[i]);
+			nw_fatal("operator %s: the image is too small for a window of %lld", who,
+			         (long long) win->kernel[i]);
 	}
 	return s;
 }
@@ -57,14 +58,14 @@ window_shape(NwGraph *g, NwT x, int64_t channels, const NwWindow *win, const cha
 NwT
 nw_conv(NwGraph *g, NwT x, NwT w, NwT bias, const NwWindow *win)
 {
-	NwT			in[3] = {x, w, bias};
-	NwShape		to = window_shape(g, x, NW_DIM(g, w, 0), win, "Conv");
-	NwNode	   *node;
-	NwT			y;
+	NwT in[3] = {x, w, bias};
+	NwShape to = window_shape(g, x, NW_DIM(g, w, 0), win, "Conv");
+	NwNode *node;
+	NwT y;
 
 	if (NW_DIM(g, x, 1) != NW_DIM(g, w, 1) * win->group)
-		nw_fatal("operator Conv: %lld channels given, %lld expected",
-				 (long long) NW_DIM(g, x, 1), (long long) (NW_DIM(g, w, 1) * win->group));
+		nw_fatal("operator Conv: %lld channels given, %lld expected", (long long) NW_DIM(g, x, 1),
+		         (long long) (NW_DIM(g, w, 1) * win->group));
 	node = nw_node(g, "Conv", bias == NW_NONE ? 2 : 3, in);
 	node->own = g->native && win->group == 1;
 	window_attrs(node, win);
@@ -76,29 +77,32 @@ nw_conv(NwGraph *g, NwT x, NwT w, NwT bias, const NwWindow *win)
 	return y;
 }
 
-/* Add the derivative of a convolution of x [N,C,height,width] by its input: an operator of our own. */
+/* Add the derivative of a convolution of x [N,C,height,width] by its input: an operator of our own.
+ */
 NwT
 nw_conv_grad_input(NwGraph *g, NwT dy, NwT w, const NwWindow *win, int64_t height, int64_t width)
 {
-	NwT			in[2] = {dy, w};
-	NwNode	   *node = nw_own_node(g, "ConvGradInput", 2, in);
+	NwT in[2] = {dy, w};
+	NwNode *node = nw_own_node(g, "ConvGradInput", 2, in);
 
 	window_attrs(node, win);
 	nw_node_attr(node, nw_attr_ints("dilations", 2, win->dilation));
 	nw_node_attr(node, nw_attr_ints("size", 2, (int64_t[]) {height, width}));
-	return nw_node_out(g, node, NW_FLOAT, NW_SHAPE(NW_DIM(g, dy, 0), NW_DIM(g, w, 1), height, width));
+	return nw_node_out(g, node, NW_FLOAT,
+	                   NW_SHAPE(NW_DIM(g, dy, 0), NW_DIM(g, w, 1), height, width));
 }
 
 /* Add the derivative of a convolution by its weights: an operator of our own. */
 NwT
 nw_conv_grad_weight(NwGraph *g, NwT x, NwT dy, const NwWindow *win)
 {
-	NwT			in[2] = {x, dy};
-	NwNode	   *node = nw_own_node(g, "ConvGradWeight", 2, in);
+	NwT in[2] = {x, dy};
+	NwNode *node = nw_own_node(g, "ConvGradWeight", 2, in);
 
 	window_attrs(node, win);
 	nw_node_attr(node, nw_attr_ints("dilations", 2, win->dilation));
-	return nw_node_out(g, node, NW_FLOAT, NW_SHAPE(NW_DIM(g, dy, 1), NW_DIM(g, x, 1), win->kernel[0], win->kernel[1]));
+	return nw_node_out(g, node, NW_FLOAT,
+	                   NW_SHAPE(NW_DIM(g, dy, 1), NW_DIM(g, x, 1), win->kernel[0], win->kernel[1]));
 }
 
 /*
@@ -108,36 +112,36 @@ nw_conv_grad_weight(NwGraph *g, NwT x, NwT dy, const NwWindow *win)
 NwT
 nw_conv_transpose(NwGraph *g, NwT x, NwT w, const NwWindow *win, int64_t h, int64_t width)
 {
-	NwT			in[2] = {x, w};
-	int64_t		size[2] = {h, width};
-	int64_t		extra[2];
-	NwNode	   *node = nw_node(g, "ConvTranspose", 2, in);
+	NwT in[2] = {x, w};
+	int64_t size[2] = {h, width};
+	int64_t extra[2];
+	NwNode *node = nw_node(g, "ConvTranspose", 2, in);
 
 	for (int i = 0; i < 2; i++)
-		extra[i] = size[i] - ((NW_DIM(g, x, 2 + i) - 1) * win->stride[i] - win->pad[i] - win->pad[2 + i] +
-							  win->dilation[i] * (win->kernel[i] - 1) + 1);
+		extra[i] = size[i] - ((NW_DIM(g, x, 2 + i) - 1) * win->stride[i] - win->pad[i] -
+		                      win->pad[2 + i] + win->dilation[i] * (win->kernel[i] - 1) + 1);
 	window_attrs(node, win);
 	nw_node_attr(node, nw_attr_ints("dilations", 2, win->dilation));
 	nw_node_attr(node, nw_attr_int("group", win->group));
 	nw_node_attr(node, nw_attr_ints("output_padding", 2, extra));
 	return nw_node_out(g, node, NW_FLOAT,
-					   NW_SHAPE(NW_DIM(g, x, 0), NW_DIM(g, w, 1) * win->group, h, width));
+	                   NW_SHAPE(NW_DIM(g, x, 0), NW_DIM(g, w, 1) * win->group, h, width));
 }
 
 /* Add MaxPool; the CPU's derivative needs the places of the maxima too. */
 NwT
 nw_max_pool(NwGraph *g, NwT x, const NwWindow *win)
 {
-	NwShape		to = window_shape(g, x, NW_DIM(g, x, 1), win, "MaxPool");
-	NwNode	   *node = nw_node(g, "MaxPool", 1, &x);
-	NwT			y;
+	NwShape to = window_shape(g, x, NW_DIM(g, x, 1), win, "MaxPool");
+	NwNode *node = nw_node(g, "MaxPool", 1, &x);
+	NwT y;
 
 	window_attrs(node, win);
 	nw_node_attr(node, nw_attr_ints("dilations", 2, win->dilation));
 	y = nw_node_out(g, node, NW_FLOAT, to);
 	if (!g->gpu && g->recording && g->tensor[y].needs_grad)
 	{
-		NwT			places = nw_node_out(g, node, NW_INT64, to);
+		NwT places = nw_node_out(g, node, NW_INT64, to);
 
 		g->tensor[places].needs_grad = false;
 	}
@@ -149,9 +153,9 @@ nw_max_pool(NwGraph *g, NwT x, const NwWindow *win)
 NwT
 nw_average_pool(NwGraph *g, NwT x, const NwWindow *win)
 {
-	NwShape		to = window_shape(g, x, NW_DIM(g, x, 1), win, "AveragePool");
-	NwNode	   *node = nw_node(g, "AveragePool", 1, &x);
-	NwT			y;
+	NwShape to = window_shape(g, x, NW_DIM(g, x, 1), win, "AveragePool");
+	NwNode *node = nw_node(g, "AveragePool", 1, &x);
+	NwT y;
 
 	window_attrs(node, win);
 	nw_node_attr(node, nw_attr_int("count_include_pad", win->count_pad));
@@ -171,14 +175,14 @@ nw_per_channel(NwGraph *g, NwT v)
 NwT
 nw_affine(NwGraph *g, NwT x, NwT scale, NwT shift, NwT mean)
 {
-	int64_t		channels = NW_DIM(g, x, 1);
-	float	   *one;
-	NwT			in[5] = {x, scale, shift, mean, NW_NONE};
-	NwNode	   *node;
+	int64_t channels = NW_DIM(g, x, 1);
+	float *one;
+	NwT in[5] = {x, scale, shift, mean, NW_NONE};
+	NwNode *node;
 
 	if (g->gpu)
 		return nw_add(g, nw_mul(g, nw_sub(g, x, nw_per_channel(g, mean)), nw_per_channel(g, scale)),
-					  nw_per_channel(g, shift));
+		              nw_per_channel(g, shift));
 	one = nw_alloc((size_t) channels * sizeof(float));
 	for (int64_t i = 0; i < channels; i++)
 		one[i] = 1;
@@ -193,24 +197,25 @@ nw_affine(NwGraph *g, NwT x, NwT scale, NwT shift, NwT mean)
 static NwT
 batch_norm_gpu(NwGraph *g, NwT x, NwT scale, NwT bias, float eps, NwT *mean, NwT *var)
 {
-	NwShape		channels = NW_SHAPE(NW_DIM(g, x, 1));
-	NwT			mean4 = nw_reduce(g, "ReduceMean", x, 0xd, true);
-	NwT			centred = nw_sub(g, x, mean4);
-	NwT			var4 = nw_reduce(g, "ReduceMean", nw_mul(g, centred, centred), 0xd, true);
-	NwT			inv;
+	NwShape channels = NW_SHAPE(NW_DIM(g, x, 1));
+	NwT mean4 = nw_reduce(g, "ReduceMean", x, 0xd, true);
+	NwT centred = nw_sub(g, x, mean4);
+	NwT var4 = nw_reduce(g, "ReduceMean", nw_mul(g, centred, centred), 0xd, true);
+	NwT inv;
 
 	*mean = nw_reshape(g, mean4, channels);
 	*var = nw_reshape(g, var4, channels);
 	inv = nw_unary(g, "Reciprocal", nw_unary(g, "Sqrt", nw_add(g, *var, nw_scalar(g, eps))));
-	return nw_add(g, nw_mul(g, centred, nw_per_channel(g, nw_mul(g, inv, scale))), nw_per_channel(g, bias));
+	return nw_add(g, nw_mul(g, centred, nw_per_channel(g, nw_mul(g, inv, scale))),
+	              nw_per_channel(g, bias));
 }
 
 /* Keep running statistics for inference: 0.9 of the old, 0.1 of the new. */
 static void
 update_running(NwGraph *g, NwT x, NwT mean, NwT var, NwT batch_mean, NwT batch_var)
 {
-	double		m = (double) (NW_DIM(g, x, 0) * NW_DIM(g, x, 2) * NW_DIM(g, x, 3));
-	double		unbias = m > 1 ? m / (m - 1) : 1;
+	double m = (double) (NW_DIM(g, x, 0) * NW_DIM(g, x, 2) * NW_DIM(g, x, 3));
+	double unbias = m > 1 ? m / (m - 1) : 1;
 
 	nw_update(g, mean, nw_add(g, nw_scale(g, mean, 0.9), nw_scale(g, batch_mean, 0.1)));
 	nw_update(g, var, nw_add(g, nw_scale(g, var, 0.9), nw_scale(g, batch_var, 0.1 * unbias)));
@@ -223,14 +228,14 @@ update_running(NwGraph *g, NwT x, NwT mean, NwT var, NwT batch_mean, NwT batch_v
 NwT
 nw_batch_norm(NwGraph *g, NwT x, NwT scale, NwT bias, NwT mean, NwT var, float eps, bool train)
 {
-	NwShape		shape = nw_shape_of(g, x);
-	NwShape		channels = NW_SHAPE(shape.dim[1]);
-	NwT			in[5] = {x, scale, bias, mean, var};
-	bool		recording = g->recording;
-	NwNode	   *node;
-	NwT			y;
-	NwT			batch_mean;
-	NwT			batch_var;
+	NwShape shape = nw_shape_of(g, x);
+	NwShape channels = NW_SHAPE(shape.dim[1]);
+	NwT in[5] = {x, scale, bias, mean, var};
+	bool recording = g->recording;
+	NwNode *node;
+	NwT y;
+	NwT batch_mean;
+	NwT batch_var;
 
 	if (shape.rank != 4)
 		nw_fatal("operator BatchNormalization: only two-dimensional images are supported");
@@ -288,10 +293,10 @@ nw_batch_norm(NwGraph *g, NwT x, NwT scale, NwT bias, NwT mean, NwT var, float e
 NwT
 nw_layer_norm(NwGraph *g, NwT x, NwT scale, NwT bias, int64_t axis, float eps)
 {
-	unsigned	axes = 0;
-	NwT			centred;
-	NwT			var;
-	NwT			y;
+	unsigned axes = 0;
+	NwT centred;
+	NwT var;
+	NwT y;
 
 	for (int i = (int) axis; i < NW_RANK(g, x); i++)
 		axes |= 1u << i;

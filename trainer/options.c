@@ -13,28 +13,30 @@
 int64_t
 nw_parse_int(const char *subcommand, const char *option, const char *text, int64_t min, int64_t max)
 {
-	char	   *end;
-	long long	v;
+	char *end;
+	long long v;
 
 	errno = 0;
 	v = strtoll(text, &end, 10);
 	if (errno != 0 || end == text || *end != 0 || v < min || v > max)
-		nw_usage_error(subcommand, "option --%s wants a whole number from %lld to %lld, not \"%s\"", option,
-					   (long long) min, (long long) max, text);
+		nw_usage_error(subcommand, "option --%s wants a whole number from %lld to %lld, not \"%s\"",
+		               option, (long long) min, (long long) max, text);
 	return v;
 }
 
 /* Read a number within limits. */
 double
-nw_parse_double(const char *subcommand, const char *option, const char *text, double min, double max)
+nw_parse_double(const char *subcommand, const char *option, const char *text, double min,
+                double max)
 {
-	char	   *end;
-	double		v;
+	char *end;
+	double v;
 
 	errno = 0;
 	v = strtod(text, &end);
 	if (errno != 0 || end == text || *end != 0 || !isfinite(v) || v < min || v > max)
-		nw_usage_error(subcommand, "option --%s wants a number from %g to %g, not \"%s\"", option, min, max, text);
+		nw_usage_error(subcommand, "option --%s wants a number from %g to %g, not \"%s\"", option,
+		               min, max, text);
 	return v;
 }
 
@@ -42,9 +44,9 @@ nw_parse_double(const char *subcommand, const char *option, const char *text, do
 int
 nw_parse_list(const char *subcommand, const char *option, const char *text, double *into, int max)
 {
-	char	   *copy = nw_strdup(text);
-	char	   *rest;
-	int			n = 0;
+	char *copy = nw_strdup(text);
+	char *rest;
+	int n = 0;
 
 	for (char *item = strtok_r(copy, ",", &rest); item; item = strtok_r(NULL, ",", &rest))
 	{
@@ -60,10 +62,11 @@ nw_parse_list(const char *subcommand, const char *option, const char *text, doub
 NwDevice
 nw_parse_device(const char *subcommand, const char *text)
 {
-	NwDevice	d;
+	NwDevice d;
 
 	if (!nw_device_parse(text, &d))
-		nw_usage_error(subcommand, "option --device wants auto, cpu, webgpu or cuda, not \"%s\"", text);
+		nw_usage_error(subcommand, "option --device wants auto, cpu, webgpu or cuda, not \"%s\"",
+		               text);
 	return d;
 }
 
@@ -104,7 +107,8 @@ nw_source_option(const char *subcommand, int code, int argc, char **argv, NwSour
 			into->per_class = (int) nw_parse_int(subcommand, "per-class", optarg, 1, INT32_MAX);
 			return true;
 		case NW_OPT_SUBSET_SEED:
-			into->subset_seed = (uint64_t) nw_parse_int(subcommand, "subset-seed", optarg, 0, INT64_MAX);
+			into->subset_seed =
+				(uint64_t) nw_parse_int(subcommand, "subset-seed", optarg, 0, INT64_MAX);
 			return true;
 		default:
 			return false;
@@ -113,12 +117,14 @@ nw_source_option(const char *subcommand, int code, int argc, char **argv, NwSour
 
 /* Check that exactly one source is named, and completely. */
 void
-nw_source_check(const char *subcommand, NwSourceOptions *o, const char *table_option, bool labels_needed)
+nw_source_check(const char *subcommand, NwSourceOptions *o, const char *table_option,
+                bool labels_needed)
 {
-	int			n = (o->folder != NULL) + (o->idx_images != NULL) + (o->table != NULL);
+	int n = (o->folder != NULL) + (o->idx_images != NULL) + (o->table != NULL);
 
 	if (n != 1)
-		nw_usage_error(subcommand, "%s of --images, --idx and --%s must be given", n ? "only one" : "one", table_option);
+		nw_usage_error(subcommand, "%s of --images, --idx and --%s must be given",
+		               n ? "only one" : "one", table_option);
 	if (o->table != NULL && o->image_column == NULL)
 		nw_usage_error(subcommand, "--%s needs --image, the column of images", table_option);
 	if (o->table != NULL && labels_needed && o->label_column == NULL)
@@ -137,15 +143,16 @@ nw_source_check(const char *subcommand, NwSourceOptions *o, const char *table_op
 void
 nw_source_usage(const char *table_option)
 {
-	char	   *table = nw_printf("--%s REL", table_option);
+	char *table = nw_printf("--%s REL", table_option);
 
 	printf("Images, one of:\n"
-		   "  --images DIR              JPEG and PNG files, one folder for each class\n"
-		   "  --idx IMAGES LABELS       two files in the MNIST format, .gz too\n"
-		   "  %-25s a table with --image COL (bytea), --label COL, --id COL (\"id\")\n"
-		   "  --dsn CONNINFO            how to connect; else PGHOST, PGDATABASE and so on\n"
-		   "  --class-names FILE        with --idx: one name on each line, label 0 first\n"
-		   "  --per-class N             use at most N images of each class\n"
-		   "  --subset-seed N           which ones (0)\n\n", table);
+	       "  --images DIR              JPEG and PNG files, one folder for each class\n"
+	       "  --idx IMAGES LABELS       two files in the MNIST format, .gz too\n"
+	       "  %-25s a table with --image COL (bytea), --label COL, --id COL (\"id\")\n"
+	       "  --dsn CONNINFO            how to connect; else PGHOST, PGDATABASE and so on\n"
+	       "  --class-names FILE        with --idx: one name on each line, label 0 first\n"
+	       "  --per-class N             use at most N images of each class\n"
+	       "  --subset-seed N           which ones (0)\n\n",
+	       table);
 	free(table);
 }

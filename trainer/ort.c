@@ -10,33 +10,33 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ops.h"
 #include "model.h"
+#include "ops.h"
 #include "ort.h"
 #include "ort_ops.h"
 
 struct NwRuntime
 {
-	OrtEnv	   *env;
-	int			threads;
-	char	   *profile;
-	NwOwnOps   *own_ops;
+	OrtEnv *env;
+	int threads;
+	char *profile;
+	NwOwnOps *own_ops;
 };
 
 struct NwSession
 {
-	NwRuntime  *rt;
+	NwRuntime *rt;
 	OrtSession *session;
-	NwDevice	device;
+	NwDevice device;
 	OrtMemoryInfo *host;
-	OrtMemoryInfo *memory;		/* where the device keeps its tensors */
-	NwPort	   *port[2];		/* inputs, outputs */
-	int			n_ports[2];
+	OrtMemoryInfo *memory; /* where the device keeps its tensors */
+	NwPort *port[2];       /* inputs, outputs */
+	int n_ports[2];
 };
 
 struct NwBinding
 {
-	NwSession  *s;
+	NwSession *s;
 	OrtIoBinding *io;
 };
 
@@ -54,7 +54,7 @@ check(OrtStatus *status, const char *what)
 /* Pass the runtime's messages on as the program's own. */
 static void ORT_API_CALL
 log_message(void *param, OrtLoggingLevel severity, const char *category, const char *id,
-			const char *where, const char *text)
+            const char *where, const char *text)
 {
 	(void) param;
 	(void) severity;
@@ -69,14 +69,15 @@ log_message(void *param, OrtLoggingLevel severity, const char *category, const c
 NwRuntime *
 nw_runtime_open(int threads, const char *profile)
 {
-	NwRuntime  *rt = nw_alloc0(sizeof(NwRuntime));
+	NwRuntime *rt = nw_alloc0(sizeof(NwRuntime));
 
 	ort = OrtGetApiBase()->GetApi(ORT_API_VERSION);
 	if (ort == NULL)
 		nw_fatal("ONNX Runtime %s is too old: version 1.%d or later is needed",
-				 OrtGetApiBase()->GetVersionString(), ORT_API_VERSION);
-	check(ort->CreateEnvWithCustomLogger(log_message, NULL, ORT_LOGGING_LEVEL_ERROR, "nwhead", &rt->env),
-		  "could not start ONNX Runtime");
+		         OrtGetApiBase()->GetVersionString(), ORT_API_VERSION);
+	check(ort->CreateEnvWithCustomLogger(log_message, NULL, ORT_LOGGING_LEVEL_ERROR, "nwhead",
+	                                     &rt->env),
+	      "could not start ONNX Runtime");
 	check(ort->DisableTelemetryEvents(rt->env), "ONNX Runtime");
 	check(ort->GetAllocatorWithDefaultOptions(&host_allocator), "ONNX Runtime");
 	rt->threads = threads > 0 ? threads : (int) sysconf(_SC_NPROCESSORS_ONLN);
@@ -134,15 +135,16 @@ nw_device_name(NwDevice device)
 static OrtStatus *
 session_options(NwRuntime *rt, NwDevice device, int runs, OrtSessionOptions **out)
 {
-	OrtStatus  *status = ort->CreateSessionOptions(out);
+	OrtStatus *status = ort->CreateSessionOptions(out);
 
 	if (status == NULL)
 		status = ort->SetIntraOpNumThreads(*out, rt->threads - runs + 1);
 	if (status == NULL)
 		status = ort->SetSessionExecutionMode(*out, ORT_SEQUENTIAL);
-	if (status == NULL)			/* idle threads sleep: the decoder and the server need the cores */
+	if (status == NULL) /* idle threads sleep: the decoder and the server need the cores */
 		status = ort->AddSessionConfigEntry(*out, "session.intra_op.allow_spinning", "0");
-	if (status == NULL && device == NW_DEVICE_CPU)	/* a plan of all tensors would keep its own memory for them */
+	if (status == NULL &&
+	    device == NW_DEVICE_CPU) /* a plan of all tensors would keep its own memory for them */
 		status = ort->DisableMemPattern(*out);
 	if (status == NULL && device == NW_DEVICE_CPU)
 		status = nw_own_ops_register(rt->own_ops, *out);
@@ -169,11 +171,12 @@ session_options(NwRuntime *rt, NwDevice device, int runs, OrtSessionOptions **ou
 
 /* Create a session with all signals blocked: the runtime's threads shall not take them. */
 static OrtStatus *
-create_session(NwRuntime *rt, const OrtSessionOptions *options, const void *model, size_t len, OrtSession **out)
+create_session(NwRuntime *rt, const OrtSessionOptions *options, const void *model, size_t len,
+               OrtSession **out)
 {
-	sigset_t	all;
-	sigset_t	old;
-	OrtStatus  *status;
+	sigset_t all;
+	sigset_t old;
+	OrtStatus *status;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -186,26 +189,30 @@ create_session(NwRuntime *rt, const OrtSessionOptions *options, const void *mode
 static void
 read_ports(NwSession *s, int output)
 {
-	size_t		n;
+	size_t n;
 
-	check(output ? ort->SessionGetOutputCount(s->session, &n) : ort->SessionGetInputCount(s->session, &n), "model");
+	check(output ? ort->SessionGetOutputCount(s->session, &n)
+	             : ort->SessionGetInputCount(s->session, &n),
+	      "model");
 	s->port[output] = nw_alloc0(n * sizeof(NwPort));
 	s->n_ports[output] = (int) n;
 	for (size_t i = 0; i < n; i++)
 	{
-		NwPort	   *p = &s->port[output][i];
+		NwPort *p = &s->port[output][i];
 		OrtTypeInfo *info;
 		const OrtTensorTypeAndShapeInfo *tensor;
 		ONNXTensorElementDataType type;
-		size_t		rank;
-		char	   *name;
+		size_t rank;
+		char *name;
 
 		check(output ? ort->SessionGetOutputName(s->session, i, host_allocator, &name)
-			  : ort->SessionGetInputName(s->session, i, host_allocator, &name), "model");
+		             : ort->SessionGetInputName(s->session, i, host_allocator, &name),
+		      "model");
 		p->name = nw_strdup(name);
 		check(ort->AllocatorFree(host_allocator, name), "model");
 		check(output ? ort->SessionGetOutputTypeInfo(s->session, i, &info)
-			  : ort->SessionGetInputTypeInfo(s->session, i, &info), "model");
+		             : ort->SessionGetInputTypeInfo(s->session, i, &info),
+		      "model");
 		check(ort->CastTypeInfoToTensorInfo(info, &tensor), "model");
 		if (tensor != NULL)
 		{
@@ -225,8 +232,8 @@ reason(OrtStatus *status)
 {
 	const char *text = ort->GetErrorMessage(status);
 	const char *start = strstr(text, " was false. ");
-	char	   *copy = nw_strdup(start ? start + strlen(" was false. ") : text);
-	size_t		len = strlen(copy);
+	char *copy = nw_strdup(start ? start + strlen(" was false. ") : text);
+	size_t len = strlen(copy);
 
 	while (len > 0 && (copy[len - 1] == '\n' || copy[len - 1] == ' '))
 		copy[--len] = 0;
@@ -236,11 +243,12 @@ reason(OrtStatus *status)
 
 /* Open a session, or return why not (to be freed). */
 static char *
-try_session(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len, NwSession **out)
+try_session(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len,
+            NwSession **out)
 {
-	NwSession  *s = nw_alloc0(sizeof(NwSession));
+	NwSession *s = nw_alloc0(sizeof(NwSession));
 	OrtSessionOptions *options = NULL;
-	OrtStatus  *status = session_options(rt, device, runs, &options);
+	OrtStatus *status = session_options(rt, device, runs, &options);
 
 	if (status == NULL && rt->profile != NULL)
 		status = ort->EnableProfiling(options, rt->profile);
@@ -255,12 +263,14 @@ try_session(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t 
 	}
 	s->rt = rt;
 	s->device = device;
-	check(ort->CreateMemoryInfo("Cpu", OrtArenaAllocator, 0, OrtMemTypeDefault, &s->host), "ONNX Runtime");
+	check(ort->CreateMemoryInfo("Cpu", OrtArenaAllocator, 0, OrtMemTypeDefault, &s->host),
+	      "ONNX Runtime");
 	if (device == NW_DEVICE_CPU)
 		s->memory = s->host;
 	else
-		check(ort->CreateMemoryInfo(device == NW_DEVICE_CUDA ? "Cuda" : "WebGPU_Buf", OrtDeviceAllocator, 0,
-									OrtMemTypeDefault, &s->memory), "ONNX Runtime");
+		check(ort->CreateMemoryInfo(device == NW_DEVICE_CUDA ? "Cuda" : "WebGPU_Buf",
+		                            OrtDeviceAllocator, 0, OrtMemTypeDefault, &s->memory),
+		      "ONNX Runtime");
 	read_ports(s, 0);
 	read_ports(s, 1);
 	*out = s;
@@ -272,10 +282,11 @@ try_session(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t 
  * runs at a time, each on a thread of its caller, share the runtime's threads.
  */
 NwSession *
-nw_session_open(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len, const char *what)
+nw_session_open(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len,
+                const char *what)
 {
-	NwSession  *s;
-	char	   *why = try_session(rt, device, runs, model, len, &s);
+	NwSession *s;
+	char *why = try_session(rt, device, runs, model, len, &s);
 
 	if (why != NULL)
 		nw_fatal("could not load %s on device \"%s\": %s", what, nw_device_name(device), why);
@@ -288,7 +299,7 @@ nw_session_close(NwSession *s)
 {
 	if (s->rt->profile != NULL)
 	{
-		char	   *path;
+		char *path;
 
 		check(ort->SessionEndProfiling(s->session, host_allocator, &path), "profile");
 		nw_info("profile written to \"%s\"", path);
@@ -326,10 +337,11 @@ nw_session_ports(const NwSession *s, bool output, const NwPort **ports)
 NwValue *
 nw_value_new(NwShape shape)
 {
-	NwValue    *v;
+	NwValue *v;
 
 	check(ort->CreateTensorAsOrtValue(host_allocator, shape.dim, (size_t) shape.rank,
-									  ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &v), "tensor");
+	                                  ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &v),
+	      "tensor");
 	memset(nw_value_floats(v), 0, (size_t) nw_shape_size(&shape) * sizeof(float));
 	return v;
 }
@@ -339,12 +351,13 @@ NwValue *
 nw_value_over(NwShape shape, float *data)
 {
 	OrtMemoryInfo *host;
-	NwValue    *v;
+	NwValue *v;
 
 	check(ort->CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &host), "tensor");
-	check(ort->CreateTensorWithDataAsOrtValue(host, data, (size_t) nw_shape_size(&shape) * sizeof(float),
-											  shape.dim, (size_t) shape.rank,
-											  ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &v), "tensor");
+	check(ort->CreateTensorWithDataAsOrtValue(
+			  host, data, (size_t) nw_shape_size(&shape) * sizeof(float), shape.dim,
+			  (size_t) shape.rank, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &v),
+	      "tensor");
 	ort->ReleaseMemoryInfo(host);
 	return v;
 }
@@ -353,7 +366,7 @@ nw_value_over(NwShape shape, float *data)
 float *
 nw_value_floats(NwValue *v)
 {
-	void	   *data;
+	void *data;
 
 	check(ort->GetTensorMutableData(v, &data), "tensor");
 	return data;
@@ -364,8 +377,8 @@ NwShape
 nw_value_shape(const NwValue *v)
 {
 	OrtTensorTypeAndShapeInfo *info;
-	NwShape		s = {0};
-	size_t		rank;
+	NwShape s = {0};
+	size_t rank;
 
 	check(ort->GetTensorTypeAndShape(v, &info), "tensor");
 	check(ort->GetDimensionsCount(info, &rank), "tensor");
@@ -385,7 +398,7 @@ nw_value_free(NwValue *v)
 NwBinding *
 nw_binding_new(NwSession *s)
 {
-	NwBinding  *b = nw_alloc0(sizeof(NwBinding));
+	NwBinding *b = nw_alloc0(sizeof(NwBinding));
 
 	b->s = s;
 	check(ort->CreateIoBinding(s->session, &b->io), "binding");
@@ -431,8 +444,8 @@ nw_binding_run(NwBinding *b)
 int
 nw_binding_outputs(NwBinding *b, NwValue ***values)
 {
-	OrtValue  **got;
-	size_t		n;
+	OrtValue **got;
+	size_t n;
 
 	check(ort->GetBoundOutputValues(b->io, host_allocator, &got, &n), "binding");
 	*values = nw_alloc(n * sizeof(NwValue *));
@@ -445,10 +458,11 @@ nw_binding_outputs(NwBinding *b, NwValue ***values)
 static bool
 provider_built_in(NwDevice device)
 {
-	const char *name = device == NW_DEVICE_CUDA ? "CUDAExecutionProvider" : "WebGpuExecutionProvider";
-	char	  **list;
-	int			n;
-	bool		found = device == NW_DEVICE_CPU;
+	const char *name =
+		device == NW_DEVICE_CUDA ? "CUDAExecutionProvider" : "WebGpuExecutionProvider";
+	char **list;
+	int n;
+	bool found = device == NW_DEVICE_CPU;
 
 	check(ort->GetAvailableProviders(&list, &n), "ONNX Runtime");
 	for (int i = 0; i < n; i++)
@@ -461,11 +475,11 @@ provider_built_in(NwDevice device)
 static void
 probe_model(NwBuf *out)
 {
-	NwStates	states = {0};
-	NwGraph    *g = nw_graph_new(NW_FOR_TRAINING, true, &states, 1);
-	NwWindow	win = nw_window(3, 1, 1);
-	NwT			x = nw_input(g, "x", NW_FLOAT, NW_SHAPE(16, 64, 32, 32));
-	NwT			w = nw_input(g, "w", NW_FLOAT, NW_SHAPE(64, 64, 3, 3));
+	NwStates states = {0};
+	NwGraph *g = nw_graph_new(NW_FOR_TRAINING, true, &states, 1);
+	NwWindow win = nw_window(3, 1, 1);
+	NwT x = nw_input(g, "x", NW_FLOAT, NW_SHAPE(16, 64, 32, 32));
+	NwT w = nw_input(g, "w", NW_FLOAT, NW_SHAPE(64, 64, 3, 3));
 
 	nw_output(g, "y", nw_reduce(g, "ReduceSum", nw_conv(g, x, w, NW_NONE, &win), 0xf, false));
 	nw_graph_pack(g, NULL, false, out);
@@ -477,13 +491,13 @@ probe_model(NwBuf *out)
 static char *
 probe_device(NwRuntime *rt, NwDevice device, double *seconds)
 {
-	NwBuf		model;
-	NwSession  *s;
-	NwBinding  *b;
-	NwValue    *x = nw_value_new(NW_SHAPE(16, 64, 32, 32));
-	NwValue    *w = nw_value_new(NW_SHAPE(64, 64, 3, 3));
-	char	   *profile = rt->profile;
-	char	   *why;
+	NwBuf model;
+	NwSession *s;
+	NwBinding *b;
+	NwValue *x = nw_value_new(NW_SHAPE(16, 64, 32, 32));
+	NwValue *w = nw_value_new(NW_SHAPE(64, 64, 3, 3));
+	char *profile = rt->profile;
+	char *why;
 
 	if (!provider_built_in(device))
 		return nw_printf("this ONNX Runtime (%s) was built without it", nw_runtime_version());
@@ -498,10 +512,10 @@ probe_device(NwRuntime *rt, NwDevice device, double *seconds)
 	nw_bind_input(b, "x", x);
 	nw_bind_input(b, "w", w);
 	nw_bind_output_fresh(b, "y", true);
-	for (int i = 0; i < 3; i++)	/* the first run compiles, the last one counts */
+	for (int i = 0; i < 3; i++) /* the first run compiles, the last one counts */
 	{
-		double		start = nw_now();
-		OrtStatus  *status = ort->RunWithBinding(s->session, NULL, b->io);
+		double start = nw_now();
+		OrtStatus *status = ort->RunWithBinding(s->session, NULL, b->io);
 
 		if (status != NULL)
 		{
@@ -523,9 +537,9 @@ probe_device(NwRuntime *rt, NwDevice device, double *seconds)
 static char *
 probe(NwRuntime *rt, NwDevice device, double *seconds)
 {
-	int			saved = dup(STDERR_FILENO);
-	int			nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	char	   *why;
+	int saved = dup(STDERR_FILENO);
+	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	char *why;
 
 	if (saved >= 0 && nowhere >= 0)
 		dup2(nowhere, STDERR_FILENO);
@@ -541,15 +555,15 @@ probe(NwRuntime *rt, NwDevice device, double *seconds)
 NwDevice
 nw_device_choose(NwRuntime *rt, NwDevice wanted)
 {
-	NwDevice	best = NW_DEVICE_CPU;
-	double		best_time = 0;
-	char	   *why;
+	NwDevice best = NW_DEVICE_CPU;
+	double best_time = 0;
+	char *why;
 
 	if (wanted == NW_DEVICE_CPU)
 		return wanted;
 	if (wanted != NW_DEVICE_AUTO)
 	{
-		double		seconds;
+		double seconds;
 
 		why = probe(rt, wanted, &seconds);
 		if (why != NULL)
@@ -558,7 +572,7 @@ nw_device_choose(NwRuntime *rt, NwDevice wanted)
 	}
 	for (NwDevice d = NW_DEVICE_CPU; d <= NW_DEVICE_CUDA; d++)
 	{
-		double		seconds = 0;
+		double seconds = 0;
 
 		why = probe(rt, d, &seconds);
 		if (why == NULL && (d == NW_DEVICE_CPU || seconds < best_time))
@@ -580,11 +594,11 @@ void
 nw_fold_constants(NwRuntime *rt, const void *model, size_t len, const char *what, NwBuf *out)
 {
 	const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-	char	   *path = nw_printf("%s/nwhead-XXXXXX", folder);
-	int			fd = mkstemp(path);
+	char *path = nw_printf("%s/nwhead-XXXXXX", folder);
+	int fd = mkstemp(path);
 	OrtSessionOptions *options;
 	OrtSession *session;
-	OrtStatus  *status;
+	OrtStatus *status;
 
 	if (fd < 0)
 		nw_fatal("could not create a file in \"%s\"", folder);
@@ -592,8 +606,10 @@ nw_fold_constants(NwRuntime *rt, const void *model, size_t len, const char *what
 	check(session_options(rt, NW_DEVICE_CPU, 1, &options), what);
 	check(ort->SetSessionGraphOptimizationLevel(options, ORT_ENABLE_BASIC), what);
 	check(ort->SetOptimizedModelFilePath(options, path), what);
-	check(ort->AddSessionConfigEntry(options, "optimization.disable_specified_optimizers",
-									 "ConvBNFusion;ConvMulFusion;ConvAddFusion;MatmulBNFusion;ReluClip"), what);
+	check(ort->AddSessionConfigEntry(
+			  options, "optimization.disable_specified_optimizers",
+			  "ConvBNFusion;ConvMulFusion;ConvAddFusion;MatmulBNFusion;ReluClip"),
+	      what);
 	status = create_session(rt, options, model, len, &session);
 	if (status != NULL)
 	{

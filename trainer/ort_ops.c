@@ -21,29 +21,29 @@ typedef struct Call Call;
 typedef struct OpKind
 {
 	const char *name;
-	int			inputs;
-	int			optional;
-	int			outputs;
-	bool		in_place;		/* output 0 may lie over input 1 */
-	void		(*compute) (Call *call);
+	int inputs;
+	int optional;
+	int outputs;
+	bool in_place; /* output 0 may lie over input 1 */
+	void (*compute)(Call *call);
 } OpKind;
 
 typedef struct OwnOp
 {
-	OrtCustomOp base;			/* first, so that one is the other */
+	OrtCustomOp base; /* first, so that one is the other */
 	const OpKind *kind;
-	NwOwnOps   *all;
+	NwOwnOps *all;
 } OwnOp;
 
 /* a node's operator and attributes */
 typedef struct Kernel
 {
 	const OwnOp *op;
-	NwWindow	window;
-	int64_t		size[2];
-	float		epsilon;
-	float		momentum;
-	float		decay;
+	NwWindow window;
+	int64_t size[2];
+	float epsilon;
+	float momentum;
+	float decay;
 } Kernel;
 
 /* one run of a node */
@@ -52,10 +52,10 @@ struct Call
 	const OrtApi *api;
 	const Kernel *kernel;
 	OrtKernelContext *context;
-	OrtStatus  *status;			/* the first error */
-	NwTeam		team;
-	const float *in[MAX_PORTS];	/* NULL where absent */
-	NwShape		shape[MAX_PORTS];
+	OrtStatus *status; /* the first error */
+	NwTeam team;
+	const float *in[MAX_PORTS]; /* NULL where absent */
+	NwShape shape[MAX_PORTS];
 };
 
 /* Remember a call's first error. */
@@ -70,9 +70,9 @@ note(Call *call, OrtStatus *status)
 
 /* Share work over the session's threads. */
 static void
-run_on_session(void *state, void (*fn) (void *arg, size_t i), size_t n, void *arg)
+run_on_session(void *state, void (*fn)(void *arg, size_t i), size_t n, void *arg)
 {
-	Call	   *call = state;
+	Call *call = state;
 
 	note(call, call->api->KernelContext_ParallelFor(call->context, fn, n, 0, arg));
 }
@@ -83,8 +83,8 @@ take_input(Call *call, int i)
 {
 	const OrtValue *value = NULL;
 	OrtTensorTypeAndShapeInfo *info;
-	void	   *data;
-	size_t		rank;
+	void *data;
+	size_t rank;
 
 	note(call, call->api->KernelContext_GetInput(call->context, (size_t) i, &value));
 	if (call->status != NULL || value == NULL)
@@ -94,7 +94,8 @@ take_input(Call *call, int i)
 	call->shape[i].rank = rank > NW_MAX_RANK ? NW_MAX_RANK : (int) rank;
 	note(call, call->api->GetDimensions(info, call->shape[i].dim, (size_t) call->shape[i].rank));
 	call->api->ReleaseTensorTypeAndShapeInfo(info);
-	note(call, call->api->GetTensorMutableData((OrtValue *) value, &data));	/* the only accessor; the data is read */
+	note(call, call->api->GetTensorMutableData((OrtValue *) value,
+	                                           &data)); /* the only accessor; the data is read */
 	call->in[i] = data;
 }
 
@@ -102,11 +103,12 @@ take_input(Call *call, int i)
 static float *
 make_output(Call *call, int i, NwShape shape)
 {
-	OrtValue   *value;
-	void	   *data = NULL;
+	OrtValue *value;
+	void *data = NULL;
 
 	if (call->status == NULL)
-		note(call, call->api->KernelContext_GetOutput(call->context, (size_t) i, shape.dim, (size_t) shape.rank, &value));
+		note(call, call->api->KernelContext_GetOutput(call->context, (size_t) i, shape.dim,
+		                                              (size_t) shape.rank, &value));
 	if (call->status == NULL)
 		note(call, call->api->GetTensorMutableData(value, &data));
 	return data;
@@ -118,10 +120,12 @@ make_output(Call *call, int i, NwShape shape)
 static NwConv
 conv_of(const Call *call, const NwShape *x, const NwShape *y)
 {
-	return (NwConv) {
-		.n = x->dim[0], .c = x->dim[1], .size = {x->dim[2], x->dim[3]},
-			.out_c = y->dim[1], .out_size = {y->dim[2], y->dim[3]}, .window = call->kernel->window
-	};
+	return (NwConv) {.n = x->dim[0],
+	                 .c = x->dim[1],
+	                 .size = {x->dim[2], x->dim[3]},
+	                 .out_c = y->dim[1],
+	                 .out_size = {y->dim[2], y->dim[3]},
+	                 .window = call->kernel->window};
 }
 
 /* Conv(x, w [, bias]) -> y */
@@ -129,9 +133,9 @@ static void
 compute_conv(Call *call)
 {
 	const NwWindow *win = &call->kernel->window;
-	NwShape		to = call->shape[0];
-	NwConv		cv;
-	float	   *y;
+	NwShape to = call->shape[0];
+	NwConv cv;
+	float *y;
 
 	to.dim[1] = call->shape[1].dim[0];
 	for (int i = 0; i < 2; i++)
@@ -146,9 +150,9 @@ compute_conv(Call *call)
 static void
 compute_conv_grad_input(Call *call)
 {
-	NwShape		to = call->shape[0];
-	NwConv		cv;
-	float	   *dx;
+	NwShape to = call->shape[0];
+	NwConv cv;
+	float *dx;
 
 	to.dim[1] = call->shape[1].dim[1];
 	to.dim[2] = call->kernel->size[0];
@@ -164,8 +168,8 @@ static void
 compute_conv_grad_weight(Call *call)
 {
 	const NwWindow *win = &call->kernel->window;
-	NwConv		cv = conv_of(call, &call->shape[0], &call->shape[1]);
-	float	   *dw = make_output(call, 0, NW_SHAPE(cv.out_c, cv.c, win->kernel[0], win->kernel[1]));
+	NwConv cv = conv_of(call, &call->shape[0], &call->shape[1]);
+	float *dw = make_output(call, 0, NW_SHAPE(cv.out_c, cv.c, win->kernel[0], win->kernel[1]));
 
 	if (dw != NULL)
 		nw_conv_by_weight(nw_gemm_best(), &call->team, &cv, call->in[0], call->in[1], dw);
@@ -184,35 +188,35 @@ planes_of(const Call *call)
 static void
 compute_batch_norm(Call *call)
 {
-	NwPlanes	p = planes_of(call);
-	float	   *y = make_output(call, 0, call->shape[0]);
-	float	   *mean = make_output(call, 1, NW_SHAPE(p.c));
-	float	   *var = make_output(call, 2, NW_SHAPE(p.c));
+	NwPlanes p = planes_of(call);
+	float *y = make_output(call, 0, call->shape[0]);
+	float *mean = make_output(call, 1, NW_SHAPE(p.c));
+	float *var = make_output(call, 2, NW_SHAPE(p.c));
 
 	if (var != NULL)
-		nw_batch_norm_forward(&call->team, &p, call->in[0], call->in[1], call->in[2], call->kernel->epsilon,
-							  y, mean, var);
+		nw_batch_norm_forward(&call->team, &p, call->in[0], call->in[1], call->in[2],
+		                      call->kernel->epsilon, y, mean, var);
 }
 
 /* BatchNormGrad(x, dy, scale, mean, var) -> dx, dscale, dbias */
 static void
 compute_batch_norm_grad(Call *call)
 {
-	NwPlanes	p = planes_of(call);
-	float	   *dx = make_output(call, 0, call->shape[0]);
-	float	   *dscale = make_output(call, 1, NW_SHAPE(p.c));
-	float	   *dbias = make_output(call, 2, NW_SHAPE(p.c));
+	NwPlanes p = planes_of(call);
+	float *dx = make_output(call, 0, call->shape[0]);
+	float *dscale = make_output(call, 1, NW_SHAPE(p.c));
+	float *dbias = make_output(call, 2, NW_SHAPE(p.c));
 
 	if (dbias != NULL)
-		nw_batch_norm_backward(&call->team, &p, call->in[0], call->in[1], call->in[2], call->in[3], call->in[4],
-							   call->kernel->epsilon, dx, dscale, dbias);
+		nw_batch_norm_backward(&call->team, &p, call->in[0], call->in[1], call->in[2], call->in[3],
+		                       call->in[4], call->kernel->epsilon, dx, dscale, dbias);
 }
 
 /* ReluGrad(y, dy) -> dx */
 static void
 compute_relu_grad(Call *call)
 {
-	float	   *dx = make_output(call, 0, call->shape[0]);
+	float *dx = make_output(call, 0, call->shape[0]);
 
 	if (dx != NULL)
 		nw_relu_backward(&call->team, nw_shape_size(&call->shape[0]), call->in[0], call->in[1], dx);
@@ -222,18 +226,18 @@ compute_relu_grad(Call *call)
 static void
 compute_sgd(Call *call)
 {
-	float	   *v2 = make_output(call, 0, call->shape[0]);
-	float	   *w2 = make_output(call, 1, call->shape[0]);
-	NwSgd		o = {.momentum = call->kernel->momentum, .decay = call->kernel->decay};
+	float *v2 = make_output(call, 0, call->shape[0]);
+	float *w2 = make_output(call, 1, call->shape[0]);
+	NwSgd o = {.momentum = call->kernel->momentum, .decay = call->kernel->decay};
 
 	if (w2 == NULL)
 		return;
 	o.lr = call->in[3][0];
-	nw_sgd(&call->team, &o, nw_shape_size(&call->shape[0]), call->in[0], call->in[1], call->in[2], w2, v2);
+	nw_sgd(&call->team, &o, nw_shape_size(&call->shape[0]), call->in[0], call->in[1], call->in[2],
+	       w2, v2);
 }
 
-static const OpKind kinds[] =
-{
+static const OpKind kinds[] = {
 	{"Conv", 3, 1, 1, false, compute_conv},
 	{"ConvGradInput", 2, 0, 1, false, compute_conv_grad_input},
 	{"ConvGradWeight", 2, 0, 1, false, compute_conv_grad_weight},
@@ -246,9 +250,9 @@ static const OpKind kinds[] =
 struct NwOwnOps
 {
 	const OrtApi *api;
-	int			threads;
+	int threads;
 	OrtCustomOpDomain *domain;
-	OwnOp		op[NW_LENGTH(kinds)];
+	OwnOp op[NW_LENGTH(kinds)];
 };
 
 /* ------------------------------------------------------------------ what the runtime calls */
@@ -269,7 +273,7 @@ static const char *ORT_API_CALL
 get_provider(const OrtCustomOp *op)
 {
 	(void) op;
-	return NULL;				/* the CPU's */
+	return NULL; /* the CPU's */
 }
 
 static ONNXTensorElementDataType ORT_API_CALL
@@ -295,7 +299,8 @@ count_outputs(const OrtCustomOp *op)
 static OrtCustomOpInputOutputCharacteristic ORT_API_CALL
 input_character(const OrtCustomOp *op, size_t index)
 {
-	return (int) index >= own(op)->kind->inputs - own(op)->kind->optional ? INPUT_OUTPUT_OPTIONAL : INPUT_OUTPUT_REQUIRED;
+	return (int) index >= own(op)->kind->inputs - own(op)->kind->optional ? INPUT_OUTPUT_OPTIONAL
+	                                                                      : INPUT_OUTPUT_REQUIRED;
 }
 
 static OrtCustomOpInputOutputCharacteristic ORT_API_CALL
@@ -343,7 +348,7 @@ version_one(const OrtCustomOp *op)
 static void
 read_ints(const OrtApi *api, const OrtKernelInfo *info, const char *name, size_t n, int64_t *into)
 {
-	OrtStatus  *status = api->KernelInfoGetAttributeArray_int64(info, name, into, &n);
+	OrtStatus *status = api->KernelInfoGetAttributeArray_int64(info, name, into, &n);
 
 	if (status != NULL)
 		api->ReleaseStatus(status);
@@ -353,7 +358,7 @@ read_ints(const OrtApi *api, const OrtKernelInfo *info, const char *name, size_t
 static void
 read_float(const OrtApi *api, const OrtKernelInfo *info, const char *name, float *into)
 {
-	OrtStatus  *status = api->KernelInfoGetAttribute_float(info, name, into);
+	OrtStatus *status = api->KernelInfoGetAttribute_float(info, name, into);
 
 	if (status != NULL)
 		api->ReleaseStatus(status);
@@ -362,7 +367,7 @@ read_float(const OrtApi *api, const OrtKernelInfo *info, const char *name, float
 static OrtStatusPtr ORT_API_CALL
 create_kernel(const OrtCustomOp *op, const OrtApi *api, const OrtKernelInfo *info, void **kernel)
 {
-	Kernel	   *k = nw_alloc0(sizeof(Kernel));
+	Kernel *k = nw_alloc0(sizeof(Kernel));
 
 	k->op = own(op);
 	k->window.group = 1;
@@ -388,8 +393,8 @@ static OrtStatusPtr ORT_API_CALL
 compute_kernel(void *kernel, OrtKernelContext *context)
 {
 	const Kernel *k = kernel;
-	Call		call = {.api = k->op->all->api, .kernel = k, .context = context};
-	size_t		given;
+	Call call = {.api = k->op->all->api, .kernel = k, .context = context};
+	size_t given;
 
 	call.team = (NwTeam) {k->op->all->threads, run_on_session, &call};
 	note(&call, call.api->KernelContext_GetInputCount(context, &given));
@@ -406,35 +411,31 @@ compute_kernel(void *kernel, OrtKernelContext *context)
 NwOwnOps *
 nw_own_ops_new(const OrtApi *api, int threads)
 {
-	NwOwnOps   *ops = nw_alloc0(sizeof(NwOwnOps));
-	OrtStatus  *status;
+	NwOwnOps *ops = nw_alloc0(sizeof(NwOwnOps));
+	OrtStatus *status;
 
 	ops->api = api;
 	ops->threads = threads;
 	status = api->CreateCustomOpDomain(NW_OWN_DOMAIN, &ops->domain);
 	for (int i = 0; i < NW_LENGTH(kinds) && status == NULL; i++)
 	{
-		ops->op[i] = (OwnOp) {
-			.base = {
-				.version = ORT_API_VERSION,
-				.GetName = get_name,
-				.GetExecutionProviderType = get_provider,
-				.GetInputType = get_type,
-				.GetInputTypeCount = count_inputs,
-				.GetOutputType = get_type,
-				.GetOutputTypeCount = count_outputs,
-				.GetInputCharacteristic = input_character,
-				.GetOutputCharacteristic = output_character,
-				.GetInputMemoryType = memory_type,
-				.GetStartVersion = version_one,
-				.GetEndVersion = version_one,
-				.CreateKernelV2 = create_kernel,
-				.KernelComputeV2 = compute_kernel,
-				.KernelDestroy = destroy_kernel
-			},
-			.kind = &kinds[i],
-			.all = ops
-		};
+		ops->op[i] = (OwnOp) {.base = {.version = ORT_API_VERSION,
+		                               .GetName = get_name,
+		                               .GetExecutionProviderType = get_provider,
+		                               .GetInputType = get_type,
+		                               .GetInputTypeCount = count_inputs,
+		                               .GetOutputType = get_type,
+		                               .GetOutputTypeCount = count_outputs,
+		                               .GetInputCharacteristic = input_character,
+		                               .GetOutputCharacteristic = output_character,
+		                               .GetInputMemoryType = memory_type,
+		                               .GetStartVersion = version_one,
+		                               .GetEndVersion = version_one,
+		                               .CreateKernelV2 = create_kernel,
+		                               .KernelComputeV2 = compute_kernel,
+		                               .KernelDestroy = destroy_kernel},
+		                      .kind = &kinds[i],
+		                      .all = ops};
 		if (kinds[i].in_place)
 		{
 			ops->op[i].base.GetMayInplace = may_lie_over;

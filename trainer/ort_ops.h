@@ -8,8 +8,8 @@
 
 typedef struct NwOwnOps NwOwnOps;
 
-NwOwnOps   *nw_own_ops_new(const OrtApi *api, int threads);
-void		nw_own_ops_free(NwOwnOps *ops);
-OrtStatus  *nw_own_ops_register(NwOwnOps *ops, OrtSessionOptions *options);
+NwOwnOps *nw_own_ops_new(const OrtApi *api, int threads);
+void nw_own_ops_free(NwOwnOps *ops);
+OrtStatus *nw_own_ops_register(NwOwnOps *ops, OrtSessionOptions *options);
 
 #endif

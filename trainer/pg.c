@@ -11,8 +11,8 @@
 void
 nw_pg_fatal(PGconn *c, const char *what)
 {
-	char	   *text = nw_strdup(PQerrorMessage(c));
-	size_t		len = strlen(text);
+	char *text = nw_strdup(PQerrorMessage(c));
+	size_t len = strlen(text);
 
 	while (len > 0 && text[len - 1] == '\n')
 		text[--len] = 0;
@@ -29,12 +29,12 @@ nw_pg_connect(const char *dsn)
 {
 	const char *keys[] = {"dbname", "fallback_application_name", NULL};
 	const char *values[] = {dsn, "nwhead", NULL};
-	PGconn	   *c = PQconnectdbParams(keys, values, 1);
+	PGconn *c = PQconnectdbParams(keys, values, 1);
 
 	if (PQstatus(c) != CONNECTION_OK)
 	{
-		char	   *text = nw_strdup(PQerrorMessage(c));
-		size_t		len = strlen(text);
+		char *text = nw_strdup(PQerrorMessage(c));
+		size_t len = strlen(text);
 
 		while (len > 0 && text[len - 1] == '\n')
 			text[--len] = 0;
@@ -47,11 +47,11 @@ nw_pg_connect(const char *dsn)
 
 /* Run a statement with text arguments; anything but the wanted status is fatal. */
 PGresult *
-nw_pg_query(PGconn *c, ExecStatusType wanted, int n, const char *const *args, const char *fmt,...)
+nw_pg_query(PGconn *c, ExecStatusType wanted, int n, const char *const *args, const char *fmt, ...)
 {
-	va_list		ap;
-	char	   *sql;
-	PGresult   *r;
+	va_list ap;
+	char *sql;
+	PGresult *r;
 
 	va_start(ap, fmt);
 	sql = nw_vprintf(fmt, ap);
@@ -67,11 +67,12 @@ nw_pg_query(PGconn *c, ExecStatusType wanted, int n, const char *const *args, co
 char *
 nw_pg_relation(PGconn *c, const char *name)
 {
-	PGresult   *r = nw_pg_query(c, PGRES_TUPLES_OK, 1, &name,
-								"SELECT pg_catalog.format('%%I.%%I', n.nspname, c.relname) FROM pg_catalog.pg_class c"
-								" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-								" WHERE c.oid = pg_catalog.to_regclass($1)");
-	char	   *quoted = PQntuples(r) == 1 ? nw_strdup(PQgetvalue(r, 0, 0)) : NULL;
+	PGresult *r = nw_pg_query(
+		c, PGRES_TUPLES_OK, 1, &name,
+		"SELECT pg_catalog.format('%%I.%%I', n.nspname, c.relname) FROM pg_catalog.pg_class c"
+		" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+		" WHERE c.oid = pg_catalog.to_regclass($1)");
+	char *quoted = PQntuples(r) == 1 ? nw_strdup(PQgetvalue(r, 0, 0)) : NULL;
 
 	PQclear(r);
 	return quoted;
@@ -81,8 +82,8 @@ nw_pg_relation(PGconn *c, const char *name)
 char *
 nw_pg_ident(PGconn *c, const char *name)
 {
-	char	   *quoted = PQescapeIdentifier(c, name, strlen(name));
-	char	   *copy;
+	char *quoted = PQescapeIdentifier(c, name, strlen(name));
+	char *copy;
 
 	if (quoted == NULL)
 		nw_pg_fatal(c, name);

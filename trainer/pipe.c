@@ -13,23 +13,23 @@
 
 struct NwPipe
 {
-	pthread_t  *thread;
-	int			n_threads;
+	pthread_t *thread;
+	int n_threads;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
-	NwFill		fill;
-	void	   *arg;
-	void	  **slots;
-	int			n_slots;
-	bool	   *filled;			/* of each slot: a batch not below `ready` */
-	int64_t		end;
-	int64_t		next;
-	int64_t		ready;
-	int64_t		taken;
-	int64_t		used;
-	bool		stop;
-	char	   *why;			/* the first batch that could not be filled */
-	int64_t		failed;			/* its number */
+	NwFill fill;
+	void *arg;
+	void **slots;
+	int n_slots;
+	bool *filled; /* of each slot: a batch not below `ready` */
+	int64_t end;
+	int64_t next;
+	int64_t ready;
+	int64_t taken;
+	int64_t used;
+	bool stop;
+	char *why;      /* the first batch that could not be filled */
+	int64_t failed; /* its number */
 };
 
 /* Note what became of a batch. */
@@ -55,13 +55,13 @@ note(NwPipe *p, int64_t seq, char *why)
 static void *
 work(void *arg)
 {
-	NwPipe	   *p = arg;
+	NwPipe *p = arg;
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop && p->why == NULL && p->next < p->end)
 	{
-		int64_t		seq = p->next;
-		char	   *why;
+		int64_t seq = p->next;
+		char *why;
 
 		if (seq >= p->used + p->n_slots)
 		{
@@ -80,11 +80,12 @@ work(void *arg)
 
 /* Start the threads; signals stay with the thread that called. */
 NwPipe *
-nw_pipe_start(NwFill fill, void *arg, int64_t first, int64_t end, void **slots, int n_slots, int n_threads)
+nw_pipe_start(NwFill fill, void *arg, int64_t first, int64_t end, void **slots, int n_slots,
+              int n_threads)
 {
-	NwPipe	   *p = nw_alloc0(sizeof(NwPipe));
-	sigset_t	all;
-	sigset_t	old;
+	NwPipe *p = nw_alloc0(sizeof(NwPipe));
+	sigset_t all;
+	sigset_t old;
 
 	p->fill = fill;
 	p->arg = arg;
@@ -109,7 +110,7 @@ nw_pipe_start(NwFill fill, void *arg, int64_t first, int64_t end, void **slots, 
 void *
 nw_pipe_take(NwPipe *p)
 {
-	void	   *slot;
+	void *slot;
 
 	pthread_mutex_lock(&p->lock);
 	while (p->taken >= p->ready && !(p->why != NULL && p->taken == p->failed))

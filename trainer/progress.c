@@ -16,19 +16,22 @@
 NwProgress
 nw_progress_start(const char *what, int64_t first, int64_t total, bool quiet)
 {
-	double		now = nw_now();
+	double now = nw_now();
 
-	return (NwProgress) {
-		.what = what, .first = first, .total = total, .start = now, .shown = now,
-			.terminal = isatty(STDERR_FILENO), .quiet = quiet
-	};
+	return (NwProgress) {.what = what,
+	                     .first = first,
+	                     .total = total,
+	                     .start = now,
+	                     .shown = now,
+	                     .terminal = isatty(STDERR_FILENO),
+	                     .quiet = quiet};
 }
 
 /* Return how many are done in a second. */
 double
 nw_progress_rate(const NwProgress *p, int64_t done)
 {
-	double		seconds = nw_now() - p->start;
+	double seconds = nw_now() - p->start;
 
 	return seconds > 0 ? (double) (done - p->first) / seconds : 0;
 }
@@ -37,24 +40,24 @@ nw_progress_rate(const NwProgress *p, int64_t done)
 static void
 print(NwProgress *p, int64_t done, const char *note)
 {
-	double		rate = nw_progress_rate(p, done);
-	double		left = rate > 0 ? (double) (p->total - done) / rate : 0;
-	int			minutes = (int) (left / 60);
+	double rate = nw_progress_rate(p, done);
+	double left = rate > 0 ? (double) (p->total - done) / rate : 0;
+	int minutes = (int) (left / 60);
 
 	if (p->terminal)
 	{
-		char		bar[BAR_WIDTH + 1];
-		int			filled = p->total > 0 ? (int) (done * BAR_WIDTH / p->total) : 0;
+		char bar[BAR_WIDTH + 1];
+		int filled = p->total > 0 ? (int) (done * BAR_WIDTH / p->total) : 0;
 
 		for (int i = 0; i < BAR_WIDTH; i++)
 			bar[i] = i < filled ? '#' : '.';
 		bar[BAR_WIDTH] = 0;
-		fprintf(stderr, "\r[%s] %s %lld/%lld  %.1f/s  %d:%02d left  %s\033[K", bar, p->what, (long long) done,
-				(long long) p->total, rate, minutes, (int) left % 60, note);
+		fprintf(stderr, "\r[%s] %s %lld/%lld  %.1f/s  %d:%02d left  %s\033[K", bar, p->what,
+		        (long long) done, (long long) p->total, rate, minutes, (int) left % 60, note);
 	}
 	else
-		fprintf(stderr, "%s %lld/%lld  %.1f/s  %d:%02d left  %s\n", p->what, (long long) done, (long long) p->total,
-				rate, minutes, (int) left % 60, note);
+		fprintf(stderr, "%s %lld/%lld  %.1f/s  %d:%02d left  %s\n", p->what, (long long) done,
+		        (long long) p->total, rate, minutes, (int) left % 60, note);
 	fflush(stderr);
 }
 
@@ -62,7 +65,7 @@ print(NwProgress *p, int64_t done, const char *note)
 void
 nw_progress_show(NwProgress *p, int64_t done, const char *note)
 {
-	double		now = nw_now();
+	double now = nw_now();
 
 	if (p->quiet || now - p->shown < (p->terminal ? REDRAW_SECONDS : LINE_SECONDS))
 		return;

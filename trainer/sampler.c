@@ -25,29 +25,30 @@ capacity(const NwSampler *s, int c)
 static void
 check_enough(const NwSampler *s)
 {
-	int64_t		room = 0;
+	int64_t room = 0;
 
 	if (s->source->n_classes < 2)
-		nw_fatal("\"%s\" has only one class (\"%s\"): at least two are needed to train", s->source->name,
-				 s->source->classes[0]);
+		nw_fatal("\"%s\" has only one class (\"%s\"): at least two are needed to train",
+		         s->source->name, s->source->classes[0]);
 	if (s->spec.supports == 0)
 		return;
 	if (s->n_able == 0)
-		nw_fatal("\"%s\" has no class with two images: a query needs another image of its class as support",
-				 s->source->name);
+		nw_fatal(
+			"\"%s\" has no class with two images: a query needs another image of its class as support",
+			s->source->name);
 	for (int c = 0; c < s->source->n_classes; c++)
 		room += capacity(s, c);
 	if (s->spec.shared ? room < s->spec.supports : s->source->n < s->spec.supports + 1)
-		nw_fatal("\"%s\" has %lld images, fewer than the %d supports asked for need", s->source->name,
-				 (long long) s->source->n, s->spec.supports);
+		nw_fatal("\"%s\" has %lld images, fewer than the %d supports asked for need",
+		         s->source->name, (long long) s->source->n, s->spec.supports);
 }
 
 /* Prepare to draw from a source. */
 NwSampler *
 nw_sampler_new(const NwSource *source, const NwBatchSpec *spec, double smoothing, uint64_t seed)
 {
-	NwSampler  *s = nw_alloc0(sizeof(NwSampler));
-	size_t		classes = (size_t) source->n_classes;
+	NwSampler *s = nw_alloc0(sizeof(NwSampler));
+	size_t classes = (size_t) source->n_classes;
 
 	s->source = source;
 	s->spec = *spec;
@@ -87,13 +88,15 @@ nw_sampler_free(NwSampler *s)
 void
 nw_choice_init(NwChoice *c, const NwBatchSpec *spec)
 {
-	size_t		sets = spec->shared ? 1 : (size_t) spec->queries;
+	size_t sets = spec->shared ? 1 : (size_t) spec->queries;
 
 	c->image = nw_alloc((size_t) nw_batch_images(spec) * sizeof(int64_t));
 	c->targets = nw_alloc((size_t) spec->queries * (size_t) spec->slots * sizeof(float));
 	c->truth = nw_alloc((size_t) spec->queries * sizeof(int));
-	c->member = spec->supports > 0
-		? nw_alloc(sets * (size_t) spec->supports * (size_t) spec->slots * sizeof(float)) : NULL;
+	c->member =
+		spec->supports > 0
+			? nw_alloc(sets * (size_t) spec->supports * (size_t) spec->slots * sizeof(float))
+			: NULL;
 }
 
 void
@@ -111,8 +114,8 @@ shuffle(NwRng *r, int *v, int n, int total)
 {
 	for (int i = 0; i < n && i < total; i++)
 	{
-		int			j = i + (int) nw_rng_below(r, (uint32_t) (total - i));
-		int			t = v[j];
+		int j = i + (int) nw_rng_below(r, (uint32_t) (total - i));
+		int t = v[j];
 
 		v[j] = v[i];
 		v[i] = t;
@@ -136,13 +139,13 @@ contains(const int64_t *list, int n, int64_t value)
 static int64_t
 draw_member(const NwSampler *s, NwRng *r, int c, int64_t but, const int64_t *drawn, int n)
 {
-	int64_t		size = s->n_members[c];
-	int64_t		start = nw_rng_below(r, (uint32_t) size);
-	int64_t		repeat = -1;
+	int64_t size = s->n_members[c];
+	int64_t start = nw_rng_below(r, (uint32_t) size);
+	int64_t repeat = -1;
 
 	for (int64_t i = 0; i < size; i++)
 	{
-		int64_t		image = s->member[c][(start + i) % size];
+		int64_t image = s->member[c][(start + i) % size];
 
 		if (image == but)
 			continue;
@@ -158,7 +161,7 @@ draw_member(const NwSampler *s, NwRng *r, int c, int64_t but, const int64_t *dra
 static void
 set_target(const NwSampler *s, float *row, int slots_present, int truth)
 {
-	double		share = s->smoothing / s->source->n_classes;
+	double share = s->smoothing / s->source->n_classes;
 
 	for (int i = 0; i < s->spec.slots; i++)
 		row[i] = (float) (i < slots_present ? share : 0);
@@ -169,21 +172,21 @@ set_target(const NwSampler *s, float *row, int slots_present, int truth)
 static void
 draw_distinct(const NwSampler *s, NwRng *r, int q, int *classes, NwChoice *c)
 {
-	int			ns = s->spec.supports;
-	int			slots = s->spec.slots;
-	int			own = s->source->label[c->image[q]];
-	int64_t    *support = c->image + s->spec.queries + (int64_t) q * ns;
-	float	   *member = c->member + (size_t) q * (size_t) ns * (size_t) slots;
-	int			n_classes = s->source->n_classes;
+	int ns = s->spec.supports;
+	int slots = s->spec.slots;
+	int own = s->source->label[c->image[q]];
+	int64_t *support = c->image + s->spec.queries + (int64_t) q * ns;
+	float *member = c->member + (size_t) q * (size_t) ns * (size_t) slots;
+	int n_classes = s->source->n_classes;
 
 	for (int i = 0; i < n_classes; i++)
 		classes[i] = i;
-	classes[own] = 0;			/* the query's class takes the first slot */
+	classes[own] = 0; /* the query's class takes the first slot */
 	classes[0] = own;
 	shuffle(r, classes + 1, slots - 1, n_classes - 1);
 	for (int i = 0; i < ns; i++)
 	{
-		int			slot = i % slots;
+		int slot = i % slots;
 
 		support[i] = draw_member(s, r, classes[slot], slot == 0 ? c->image[q] : -1, support, i);
 		for (int k = 0; k < slots; k++)
@@ -197,7 +200,8 @@ draw_distinct(const NwSampler *s, NwRng *r, int q, int *classes, NwChoice *c)
 static bool
 askable(const NwSampler *s, int64_t image, const int *slot_of, const int64_t *support)
 {
-	return slot_of == NULL || (slot_of[s->source->label[image]] >= 0 && !contains(support, s->spec.supports, image));
+	return slot_of == NULL ||
+	       (slot_of[s->source->label[image]] >= 0 && !contains(support, s->spec.supports, image));
 }
 
 /*
@@ -210,13 +214,14 @@ draw_queries(const NwSampler *s, NwRng *r, const int *slot_of, const int64_t *su
 {
 	for (int q = 0; q < s->spec.queries; q++)
 	{
-		int64_t		image = -1;
+		int64_t image = -1;
 
 		for (int tries = 0; tries < 1000 && image < 0; tries++)
 		{
-			int64_t		drawn = s->able[nw_rng_below(r, (uint32_t) s->n_able)];
+			int64_t drawn = s->able[nw_rng_below(r, (uint32_t) s->n_able)];
 
-			if (askable(s, drawn, slot_of, support) && (tries > 100 || !contains(c->image, q, drawn)))
+			if (askable(s, drawn, slot_of, support) &&
+			    (tries > 100 || !contains(c->image, q, drawn)))
 				image = drawn;
 		}
 		for (int64_t i = 0; i < s->n_able && image < 0; i++)
@@ -233,15 +238,15 @@ draw_queries(const NwSampler *s, NwRng *r, const int *slot_of, const int64_t *su
 static bool
 draw_shared(const NwSampler *s, NwRng *r, int *classes, NwChoice *c)
 {
-	int			ns = s->spec.supports;
-	int			slots = s->spec.slots;
-	int			n_classes = s->source->n_classes;
-	int64_t    *support = c->image + s->spec.queries;
-	int		   *slot_of = nw_alloc((size_t) n_classes * sizeof(int));
-	int		   *taken = nw_alloc0((size_t) n_classes * sizeof(int));
-	int			present = 0;
-	int			n = 0;
-	bool		found;
+	int ns = s->spec.supports;
+	int slots = s->spec.slots;
+	int n_classes = s->source->n_classes;
+	int64_t *support = c->image + s->spec.queries;
+	int *slot_of = nw_alloc((size_t) n_classes * sizeof(int));
+	int *taken = nw_alloc0((size_t) n_classes * sizeof(int));
+	int present = 0;
+	int n = 0;
+	bool found;
 
 	for (int i = 0; i < n_classes; i++)
 	{
@@ -249,10 +254,10 @@ draw_shared(const NwSampler *s, NwRng *r, int *classes, NwChoice *c)
 		slot_of[i] = -1;
 	}
 	shuffle(r, classes, n_classes, n_classes);
-	while (n < ns)				/* one of each class, then a second of each, and so on */
+	while (n < ns) /* one of each class, then a second of each, and so on */
 		for (int i = 0; i < n_classes && n < ns; i++)
 		{
-			int			k = classes[i];
+			int k = classes[i];
 
 			if (taken[k] >= capacity(s, k))
 				continue;
@@ -282,9 +287,9 @@ draw_shared(const NwSampler *s, NwRng *r, int *classes, NwChoice *c)
 static uint64_t
 permute(uint64_t at, uint64_t n, NwRng order)
 {
-	uint64_t	key[4];
-	int			bits = 1;
-	uint64_t	half;
+	uint64_t key[4];
+	int bits = 1;
+	uint64_t half;
 
 	for (int i = 0; i < 4; i++)
 		key[i] = nw_rng_next(&order);
@@ -294,9 +299,9 @@ permute(uint64_t at, uint64_t n, NwRng order)
 	do
 		for (int round = 0; round < 4; round++)
 		{
-			uint64_t	left = at >> bits;
-			uint64_t	right = at & half;
-			NwRng		f = nw_rng(key[round], right, 0);
+			uint64_t left = at >> bits;
+			uint64_t right = at & half;
+			NwRng f = nw_rng(key[round], right, 0);
 
 			at = right << bits | (left ^ (nw_rng_next(&f) & half));
 		}
@@ -308,12 +313,12 @@ permute(uint64_t at, uint64_t n, NwRng order)
 static void
 draw_plain(const NwSampler *s, int64_t step, NwChoice *c)
 {
-	uint64_t	n = (uint64_t) s->source->n;
+	uint64_t n = (uint64_t) s->source->n;
 
 	for (int q = 0; q < s->spec.queries; q++)
 	{
-		uint64_t	at = (uint64_t) step * (uint64_t) s->spec.queries + (uint64_t) q;
-		uint64_t	image = permute(at % n, n, nw_rng(s->seed, STREAM_EPOCH, at / n));
+		uint64_t at = (uint64_t) step * (uint64_t) s->spec.queries + (uint64_t) q;
+		uint64_t image = permute(at % n, n, nw_rng(s->seed, STREAM_EPOCH, at / n));
 
 		c->image[q] = (int64_t) image;
 		c->truth[q] = s->source->label[image];
@@ -325,9 +330,9 @@ draw_plain(const NwSampler *s, int64_t step, NwChoice *c)
 char *
 nw_sampler_draw(const NwSampler *s, int64_t step, NwChoice *c)
 {
-	NwRng		r = nw_rng(s->seed, STREAM_SAMPLER, (uint64_t) step);
-	int		   *classes;
-	bool		found = true;
+	NwRng r = nw_rng(s->seed, STREAM_SAMPLER, (uint64_t) step);
+	int *classes;
+	bool found = true;
 
 	if (s->spec.supports == 0)
 	{
@@ -344,5 +349,6 @@ nw_sampler_draw(const NwSampler *s, int64_t step, NwChoice *c)
 			draw_distinct(s, &r, q, classes, c);
 	}
 	free(classes);
-	return found ? NULL : nw_printf("\"%s\": the supports leave no image to ask about", s->source->name);
+	return found ? NULL
+	             : nw_printf("\"%s\": the supports leave no image to ask about", s->source->name);
 }

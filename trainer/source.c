@@ -19,8 +19,8 @@ compare_names(const void *a, const void *b)
 void
 nw_source_set_labels(NwSource *s, char **names)
 {
-	char	  **sorted = nw_alloc((size_t) s->n * sizeof(char *));
-	int64_t		n = 0;
+	char **sorted = nw_alloc((size_t) s->n * sizeof(char *));
+	int64_t n = 0;
 
 	for (int64_t i = 0; i < s->n; i++)
 		if (names[i] != NULL)
@@ -33,10 +33,11 @@ nw_source_set_labels(NwSource *s, char **names)
 	s->label = nw_alloc((size_t) s->n * sizeof(int));
 	for (int64_t i = 0; i < s->n; i++)
 	{
-		char	  **found = NULL;
+		char **found = NULL;
 
 		if (names[i] != NULL)
-			found = bsearch(&names[i], s->classes, (size_t) s->n_classes, sizeof(char *), compare_names);
+			found = bsearch(&names[i], s->classes, (size_t) s->n_classes, sizeof(char *),
+			                compare_names);
 		s->label[i] = found ? (int) (found - s->classes) : -1;
 		free(names[i]);
 	}
@@ -53,15 +54,15 @@ move_image(NwSource *s, int64_t to, int64_t from)
 		s->place[to] = s->place[from];
 	if (s->path)
 	{
-		char	   *t = s->path[to];
+		char *t = s->path[to];
 
 		s->path[to] = s->path[from];
 		s->path[from] = t;
 	}
 	if (s->blob)
 	{
-		NwBuf		blob = s->blob[to];
-		NwBuf		id = s->id[to];
+		NwBuf blob = s->blob[to];
+		NwBuf id = s->id[to];
 
 		s->blob[to] = s->blob[from];
 		s->blob[from] = blob;
@@ -74,22 +75,22 @@ move_image(NwSource *s, int64_t to, int64_t from)
 static void
 take_subset(NwSource *s, int per_class, uint64_t seed)
 {
-	int64_t    *member = nw_alloc((size_t) s->n * sizeof(int64_t));
-	bool	   *keep = nw_alloc0((size_t) s->n);
-	int64_t		kept = 0;
+	int64_t *member = nw_alloc((size_t) s->n * sizeof(int64_t));
+	bool *keep = nw_alloc0((size_t) s->n);
+	int64_t kept = 0;
 
 	for (int c = 0; c < s->n_classes; c++)
 	{
-		NwRng		r = nw_rng(seed, 0x73756273, nw_hash(s->classes[c], strlen(s->classes[c])));
-		int64_t		n = 0;
+		NwRng r = nw_rng(seed, 0x73756273, nw_hash(s->classes[c], strlen(s->classes[c])));
+		int64_t n = 0;
 
 		for (int64_t i = 0; i < s->n; i++)
 			if (s->label[i] == c)
 				member[n++] = i;
 		for (int64_t i = 0; i < n && i < per_class; i++)
 		{
-			int64_t		j = i + nw_rng_below(&r, (uint32_t) (n - i));
-			int64_t		t = member[j];
+			int64_t j = i + nw_rng_below(&r, (uint32_t) (n - i));
+			int64_t t = member[j];
 
 			member[j] = member[i];
 			member[i] = t;
@@ -108,8 +109,9 @@ take_subset(NwSource *s, int per_class, uint64_t seed)
 NwSource *
 nw_source_open(const NwSourceOptions *options, bool labels_needed)
 {
-	NwSource   *s = options->idx_images ? nw_source_idx(options)
-		: options->folder ? nw_source_folder(options) : nw_source_table(options);
+	NwSource *s = options->idx_images ? nw_source_idx(options)
+	              : options->folder   ? nw_source_folder(options)
+	                                  : nw_source_table(options);
 
 	if (s->n == 0)
 		nw_fatal("\"%s\" holds no images", s->name);
@@ -117,13 +119,13 @@ nw_source_open(const NwSourceOptions *options, bool labels_needed)
 		for (int64_t i = 0; i < s->n; i++)
 			if (s->label[i] < 0)
 				nw_fatal("\"%s\"%s%s has no class: put it into a folder named after one", s->name,
-						 s->path ? "/" : "", s->path ? s->path[i] : "");
+				         s->path ? "/" : "", s->path ? s->path[i] : "");
 	if (options->per_class > 0)
 		take_subset(s, options->per_class, options->subset_seed);
-	if (s->pixels == NULL)		/* the first image tells what kind they are */
+	if (s->pixels == NULL) /* the first image tells what kind they are */
 	{
-		NwImage		image;
-		char	   *why = nw_source_image(s, 0, 3, 1 << 20, &image);
+		NwImage image;
+		char *why = nw_source_image(s, 0, 3, 1 << 20, &image);
 
 		if (why != NULL)
 			nw_fatal("%s", why);
@@ -177,7 +179,7 @@ nw_source_free(NwSource *s)
 const uint8_t *
 nw_source_pixels(const NwSource *s, int64_t i)
 {
-	size_t		size = (size_t) s->height * (size_t) s->width;
+	size_t size = (size_t) s->height * (size_t) s->width;
 
 	if (s->pixels == NULL)
 		return NULL;
@@ -189,12 +191,12 @@ nw_source_pixels(const NwSource *s, int64_t i)
 char *
 nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage *out)
 {
-	char	   *why;
-	char	   *named;
+	char *why;
+	char *named;
 
 	if (s->pixels != NULL)
 	{
-		size_t		size = (size_t) s->height * (size_t) s->width;
+		size_t size = (size_t) s->height * (size_t) s->width;
 
 		*out = (NwImage) {s->height, s->width, 1, nw_alloc(size)};
 		memcpy(out->pixels, nw_source_pixels(s, i), size);
@@ -202,8 +204,8 @@ nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage 
 	}
 	if (s->path != NULL)
 	{
-		char	   *full = nw_printf("%s/%s", s->name, s->path[i]);
-		NwBuf		b;
+		char *full = nw_printf("%s/%s", s->name, s->path[i]);
+		NwBuf b;
 
 		if (!nw_try_read_file(full, &b))
 			why = nw_strdup(strerror(errno));
@@ -218,8 +220,10 @@ nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage 
 	else
 	{
 		why = nw_image_decode(s->blob[i].data, s->blob[i].len, channels, enough, out);
-		named = why ? nw_printf("could not read image number %lld of table \"%s\" in order of id: %s",
-								(long long) i + 1, s->name, why) : NULL;
+		named =
+			why ? nw_printf("could not read image number %lld of table \"%s\" in order of id: %s",
+		                    (long long) i + 1, s->name, why)
+				: NULL;
 	}
 	free(why);
 	return named;

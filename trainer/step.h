@@ -16,31 +16,31 @@ typedef enum NwHead
 /* what a model computes, whatever it is trained on */
 typedef struct NwModelSpec
 {
-	NwNet		net;			/* a built-in network ... */
-	NwBackbone *backbone;		/* ... or a loaded one */
-	int			channels;
-	int			height;
-	int			width;
-	int			dim;			/* of the embedding; 0 takes the features as they are */
-	NwHead		head;
-	int			classes;		/* outputs of the FC head */
-	double		tau;
+	NwNet net;            /* a built-in network ... */
+	NwBackbone *backbone; /* ... or a loaded one */
+	int channels;
+	int height;
+	int width;
+	int dim; /* of the embedding; 0 takes the features as they are */
+	NwHead head;
+	int classes; /* outputs of the FC head */
+	double tau;
 } NwModelSpec;
 
 /* the batch of a step */
 typedef struct NwBatchSpec
 {
-	int			queries;		/* N_b */
-	int			supports;		/* N_s; 0 for the FC head */
-	bool		shared;			/* one support set for all queries */
-	int			slots;			/* classes a query can tell apart in its supports */
+	int queries;  /* N_b */
+	int supports; /* N_s; 0 for the FC head */
+	bool shared;  /* one support set for all queries */
+	int slots;    /* classes a query can tell apart in its supports */
 } NwBatchSpec;
 
-int			nw_batch_images(const NwBatchSpec *b);
-NwT			nw_model_embedding(NwGraph *g, const NwModelSpec *spec, NwT images);	/* -> [N,dim] */
-NwT			nw_loss_nw(NwGraph *g, const NwBatchSpec *b, double tau, NwT z, NwT *log_p);
-NwT			nw_loss_fc(NwGraph *g, const NwBatchSpec *b, NwT z, NwT *log_p);
-NwT			nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b);
-void		nw_step_update(NwGraph *g, double momentum, double weight_decay);
+int nw_batch_images(const NwBatchSpec *b);
+NwT nw_model_embedding(NwGraph *g, const NwModelSpec *spec, NwT images); /* -> [N,dim] */
+NwT nw_loss_nw(NwGraph *g, const NwBatchSpec *b, double tau, NwT z, NwT *log_p);
+NwT nw_loss_fc(NwGraph *g, const NwBatchSpec *b, NwT z, NwT *log_p);
+NwT nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b);
+void nw_step_update(NwGraph *g, double momentum, double weight_decay);
 
 #endif

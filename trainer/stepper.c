@@ -13,24 +13,24 @@
 
 struct NwStepper
 {
-	NwGraph    *g;
-	NwDevice	device;
-	NwSession  *session;
-	int			n;				/* states that a step changes */
-	NwState   **state;
-	char	  **output;			/* their names as outputs */
-	NwValue   **value[2];		/* CPU: both sets; GPU: only the first, on the device */
-	NwBinding  *binding[2];		/* CPU: from set 0 to 1, and back; GPU: only the first */
-	int			current;		/* the set that holds the newest values */
-	NwValue    *images;
-	NwValue    *targets;
-	NwValue    *member;
-	NwValue    *lr;
-	NwValue    *loss;
-	NwValue    *log_p;
-	NwValue   **frozen;			/* states that no step changes */
+	NwGraph *g;
+	NwDevice device;
+	NwSession *session;
+	int n; /* states that a step changes */
+	NwState **state;
+	char **output;         /* their names as outputs */
+	NwValue **value[2];    /* CPU: both sets; GPU: only the first, on the device */
+	NwBinding *binding[2]; /* CPU: from set 0 to 1, and back; GPU: only the first */
+	int current;           /* the set that holds the newest values */
+	NwValue *images;
+	NwValue *targets;
+	NwValue *member;
+	NwValue *lr;
+	NwValue *loss;
+	NwValue *log_p;
+	NwValue **frozen; /* states that no step changes */
 	const char **frozen_name;
-	int			n_frozen;
+	int n_frozen;
 };
 
 /* Find a graph's input and make a tensor of its shape. */
@@ -77,8 +77,8 @@ find_frozen(NwStepper *s)
 	for (int i = 0; i < s->g->n_inputs; i++)
 	{
 		const char *name = s->g->tensor[s->g->input[i]].name;
-		NwState    *st = nw_state_find(s->g->states, name);
-		bool		changes = false;
+		NwState *st = nw_state_find(s->g->states, name);
+		bool changes = false;
 
 		for (int j = 0; j < s->n; j++)
 			changes |= strcmp(s->state[j]->name, name) == 0;
@@ -93,8 +93,8 @@ find_frozen(NwStepper *s)
 NwStepper *
 nw_stepper_new(NwRuntime *rt, NwDevice device, NwGraph *g)
 {
-	NwStepper  *s = nw_alloc0(sizeof(NwStepper));
-	NwBuf		model;
+	NwStepper *s = nw_alloc0(sizeof(NwStepper));
+	NwBuf model;
 
 	s->g = g;
 	s->device = device;
@@ -141,7 +141,7 @@ nw_stepper_new(NwRuntime *rt, NwDevice device, NwGraph *g)
 static void
 set_input(NwValue *v, const float *data)
 {
-	NwShape		shape;
+	NwShape shape;
 
 	if (v == NULL)
 		return;
@@ -153,8 +153,8 @@ set_input(NwValue *v, const float *data)
 static void
 run_on_device(NwStepper *s)
 {
-	NwBinding  *b = s->binding[0];
-	NwValue   **out;
+	NwBinding *b = s->binding[0];
+	NwValue **out;
 
 	for (int i = 0; i < s->n; i++)
 		nw_bind_input(b, s->state[i]->name, s->value[0][i]);
@@ -163,7 +163,7 @@ run_on_device(NwStepper *s)
 		nw_bind_output_fresh(b, s->output[i], false);
 	nw_binding_run(b);
 	nw_binding_outputs(b, &out);
-	nw_value_free(out[0]);		/* loss and log_p, which the stepper holds itself */
+	nw_value_free(out[0]); /* loss and log_p, which the stepper holds itself */
 	nw_value_free(out[1]);
 	for (int i = 0; i < s->n; i++)
 	{
@@ -177,7 +177,7 @@ run_on_device(NwStepper *s)
 void
 nw_stepper_run(NwStepper *s, const NwStepInputs *in, float *loss, float *log_p)
 {
-	NwShape		shape = nw_value_shape(s->log_p);
+	NwShape shape = nw_value_shape(s->log_p);
 
 	set_input(s->images, in->images);
 	set_input(s->targets, in->targets);
@@ -198,16 +198,16 @@ nw_stepper_run(NwStepper *s, const NwStepInputs *in, float *loss, float *log_p)
 static void
 fetch_from_device(NwStepper *s, NwRuntime *rt)
 {
-	NwStates	none = {0};
-	NwGraph    *g = nw_graph_new(NW_FOR_TRAINING, true, &none, 0);
-	NwBuf		model;
-	NwSession  *session;
-	NwBinding  *b;
-	NwValue   **out;
+	NwStates none = {0};
+	NwGraph *g = nw_graph_new(NW_FOR_TRAINING, true, &none, 0);
+	NwBuf model;
+	NwSession *session;
+	NwBinding *b;
+	NwValue **out;
 
 	for (int i = 0; i < s->n; i++)
 	{
-		NwT			t = nw_input(g, s->state[i]->name, NW_FLOAT, s->state[i]->shape);
+		NwT t = nw_input(g, s->state[i]->name, NW_FLOAT, s->state[i]->shape);
 
 		nw_output(g, s->output[i], t);
 	}
@@ -226,7 +226,7 @@ fetch_from_device(NwStepper *s, NwRuntime *rt)
 	for (int i = 0; i < s->n; i++)
 	{
 		memcpy(s->state[i]->data, nw_value_floats(out[i]),
-			   (size_t) nw_shape_size(&s->state[i]->shape) * sizeof(float));
+		       (size_t) nw_shape_size(&s->state[i]->shape) * sizeof(float));
 		nw_value_free(out[i]);
 	}
 	free(out);
@@ -243,11 +243,11 @@ nw_stepper_fetch(NwStepper *s)
 		fetch_from_device(s, nw_session_runtime(s->session));
 		return;
 	}
-	if (s->current == 0)		/* set 0 lies over the states themselves */
+	if (s->current == 0) /* set 0 lies over the states themselves */
 		return;
 	for (int i = 0; i < s->n; i++)
 		memcpy(s->state[i]->data, nw_value_floats(s->value[1][i]),
-			   (size_t) nw_shape_size(&s->state[i]->shape) * sizeof(float));
+		       (size_t) nw_shape_size(&s->state[i]->shape) * sizeof(float));
 	s->current = 0;
 }
 

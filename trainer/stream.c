@@ -15,20 +15,20 @@
 
 #include "stream.h"
 
-#define CHUNK (256 << 10)		/* large enough that zlib unpacks it in its place */
+#define CHUNK (256 << 10) /* large enough that zlib unpacks it in its place */
 #define BUFFER (64 << 10)
-#define MAX_RATIO 1032			/* what deflate makes of a byte at most */
+#define MAX_RATIO 1032 /* what deflate makes of a byte at most */
 
 struct NwStream
 {
-	char	   *path;
-	gzFile		file;
-	char	   *into;
-	size_t		size;
+	char *path;
+	gzFile file;
+	char *into;
+	size_t size;
 	_Atomic size_t there;
-	bool		started;
-	bool		whole;
-	pthread_t	thread;
+	bool started;
+	bool whole;
+	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 };
@@ -37,11 +37,11 @@ struct NwStream
 static size_t
 read_some(NwStream *s, void *into, size_t len)
 {
-	int			n = gzread(s->file, into, (unsigned) len);
-	int			status;
+	int n = gzread(s->file, into, (unsigned) len);
+	int status;
 	const char *why = gzerror(s->file, &status);
 
-	if (n < 0 || status == Z_BUF_ERROR)	/* the latter: cut short */
+	if (n < 0 || status == Z_BUF_ERROR) /* the latter: cut short */
 		nw_fatal("could not read \"%s\": %s", s->path, status == Z_ERRNO ? strerror(errno) : why);
 	return (size_t) n;
 }
@@ -50,7 +50,7 @@ read_some(NwStream *s, void *into, size_t len)
 NwStream *
 nw_stream_open(const char *path, void *head, size_t len, size_t *got)
 {
-	NwStream   *s = nw_alloc0(sizeof(NwStream));
+	NwStream *s = nw_alloc0(sizeof(NwStream));
 
 	s->path = nw_strdup(path);
 	errno = 0;
@@ -70,7 +70,8 @@ nw_stream_bound(const NwStream *s)
 {
 	struct stat st;
 
-	if (stat(s->path, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t) st.st_size > SIZE_MAX / MAX_RATIO - 1)
+	if (stat(s->path, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    (uint64_t) st.st_size > SIZE_MAX / MAX_RATIO - 1)
 		return SIZE_MAX;
 	return gzdirect(s->file) ? (size_t) st.st_size : ((size_t) st.st_size + 1) * MAX_RATIO;
 }
@@ -90,10 +91,10 @@ tell(NwStream *s, size_t there, bool whole)
 static void *
 work(void *arg)
 {
-	NwStream   *s = arg;
-	char		beyond[4096];
-	size_t		there = 0;
-	size_t		n;
+	NwStream *s = arg;
+	char beyond[4096];
+	size_t there = 0;
+	size_t n;
 
 	while (there < s->size)
 	{
@@ -115,8 +116,8 @@ work(void *arg)
 void
 nw_stream_start(NwStream *s, void *into, size_t size)
 {
-	sigset_t	all;
-	sigset_t	old;
+	sigset_t all;
+	sigset_t old;
 
 	s->into = into;
 	s->size = size;

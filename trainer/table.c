@@ -32,30 +32,32 @@ read_row(NwSource *s, const PGresult *r, int row, int64_t *cap, char ***names)
 NwSource *
 nw_source_table(const NwSourceOptions *options)
 {
-	NwSource   *s = nw_alloc0(sizeof(NwSource));
-	PGconn	   *c = nw_pg_connect(options->dsn);
-	char	   *relation = nw_pg_relation(c, options->table);
-	char	   *image = nw_pg_ident(c, options->image_column);
-	char	   *id = nw_pg_ident(c, options->id_column);
-	char	   *label = options->label_column ? nw_pg_ident(c, options->label_column) : nw_strdup("NULL");
-	char	   *sql;
-	char	  **names = NULL;
-	int64_t		cap = 0;
-	PGresult   *r;
+	NwSource *s = nw_alloc0(sizeof(NwSource));
+	PGconn *c = nw_pg_connect(options->dsn);
+	char *relation = nw_pg_relation(c, options->table);
+	char *image = nw_pg_ident(c, options->image_column);
+	char *id = nw_pg_ident(c, options->id_column);
+	char *label = options->label_column ? nw_pg_ident(c, options->label_column) : nw_strdup("NULL");
+	char *sql;
+	char **names = NULL;
+	int64_t cap = 0;
+	PGresult *r;
 
 	if (relation == NULL)
 		nw_fatal("table \"%s\" does not exist", options->table);
-	r = nw_pg_query(c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, options->id_column},
-					"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_attribute a"
-					" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2 AND NOT a.attisdropped");
+	r = nw_pg_query(
+		c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, options->id_column},
+		"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_attribute a"
+		" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2 AND NOT a.attisdropped");
 	if (PQntuples(r) != 1)
 		nw_fatal("table \"%s\" has no column \"%s\"", options->table, options->id_column);
 	s->id_type = nw_strdup(PQgetvalue(r, 0, 0));
 	PQclear(r);
-	sql = nw_printf("SELECT %s, %s::pg_catalog.bytea, %s::pg_catalog.text FROM %s"
-					" WHERE %s IS NOT NULL AND %s IS NOT NULL%s%s%s ORDER BY 1",
-					id, image, label, relation, id, image, options->label_column ? " AND " : "",
-					options->label_column ? label : "", options->label_column ? " IS NOT NULL" : "");
+	sql =
+		nw_printf("SELECT %s, %s::pg_catalog.bytea, %s::pg_catalog.text FROM %s"
+	              " WHERE %s IS NOT NULL AND %s IS NOT NULL%s%s%s ORDER BY 1",
+	              id, image, label, relation, id, image, options->label_column ? " AND " : "",
+	              options->label_column ? label : "", options->label_column ? " IS NOT NULL" : "");
 	if (!PQsendQueryParams(c, sql, 0, NULL, NULL, NULL, NULL, 1) || !PQsetSingleRowMode(c))
 		nw_pg_fatal(c, options->table);
 	while ((r = PQgetResult(c)) != NULL)

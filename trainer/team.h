@@ -10,9 +10,9 @@
 /* run() calls fn(arg, i) for each i below n, on as many threads as it has */
 typedef struct NwTeam
 {
-	int			threads;
-	void		(*run) (void *state, void (*fn) (void *arg, size_t i), size_t n, void *arg);
-	void	   *state;
+	int threads;
+	void (*run)(void *state, void (*fn)(void *arg, size_t i), size_t n, void *arg);
+	void *state;
 } NwTeam;
 
 #endif

@@ -20,25 +20,25 @@
 /* a batch on its way from the thread that makes it to the step that uses it */
 typedef struct Batch
 {
-	NwChoice	choice;
-	float	   *images;
+	NwChoice choice;
+	float *images;
 } Batch;
 
 /* everything a run works with */
 typedef struct Run
 {
 	NwTrainOptions o;
-	NwSource   *source;
-	NwCache    *cache;
+	NwSource *source;
+	NwCache *cache;
 	NwPreprocess pre;
 	NwModelSpec spec;
 	NwBatchSpec batch;
-	NwSampler  *sampler;
-	NwStates	states;
-	NwMetas		settings;
-	NwRuntime  *rt;
-	NwDevice	device;
-	FILE	   *log;
+	NwSampler *sampler;
+	NwStates states;
+	NwMetas settings;
+	NwRuntime *rt;
+	NwDevice device;
+	FILE *log;
 } Run;
 
 static volatile sig_atomic_t interrupted;
@@ -54,20 +54,21 @@ on_signal(int signo)
 static char *
 fill_batch(void *arg, int64_t step, void *slot)
 {
-	Run		   *run = arg;
-	Batch	   *b = slot;
-	NwRng		r = nw_rng(run->o.seed, STREAM_AUGMENT, (uint64_t) step);
-	size_t		size = (size_t) run->pre.channels * (size_t) run->pre.height * (size_t) run->pre.width;
-	char	   *why = nw_sampler_draw(run->sampler, step, &b->choice);
+	Run *run = arg;
+	Batch *b = slot;
+	NwRng r = nw_rng(run->o.seed, STREAM_AUGMENT, (uint64_t) step);
+	size_t size = (size_t) run->pre.channels * (size_t) run->pre.height * (size_t) run->pre.width;
+	char *why = nw_sampler_draw(run->sampler, step, &b->choice);
 
 	for (int i = 0; i < nw_batch_images(&run->batch) && why == NULL; i++)
 	{
-		int			reach = 2 * run->o.crop + 1;
-		int			dy = (int) nw_rng_below(&r, (uint32_t) reach) - run->o.crop;
-		int			dx = (int) nw_rng_below(&r, (uint32_t) reach) - run->o.crop;
-		bool		mirror = run->o.flip && nw_rng_below(&r, 2);
+		int reach = 2 * run->o.crop + 1;
+		int dy = (int) nw_rng_below(&r, (uint32_t) reach) - run->o.crop;
+		int dx = (int) nw_rng_below(&r, (uint32_t) reach) - run->o.crop;
+		bool mirror = run->o.flip && nw_rng_below(&r, 2);
 
-		why = nw_cache_tensor(run->cache, b->choice.image[i], dy, dx, mirror, b->images + (size_t) i * size);
+		why = nw_cache_tensor(run->cache, b->choice.image[i], dy, dx, mirror,
+		                      b->images + (size_t) i * size);
 	}
 	return why;
 }
@@ -101,9 +102,9 @@ static void
 load_backbone(Run *run)
 {
 	NwTrainOptions *o = &run->o;
-	int			channels;
-	int			height;
-	int			width;
+	int channels;
+	int height;
+	int width;
 
 	run->spec.backbone = nw_backbone_load(run->rt, o->backbone, o->output, o->freeze_norm);
 	nw_backbone_input(run->spec.backbone, &channels, &height, &width);
@@ -120,7 +121,7 @@ static void
 prepare_spec(Run *run)
 {
 	const NwTrainOptions *o = &run->o;
-	int			classes = run->source->n_classes;
+	int classes = run->source->n_classes;
 
 	if (o->arch)
 		run->spec.net = (NwNet) {.arch = nw_arch_find(o->arch), .width = o->width};
@@ -140,7 +141,8 @@ prepare_spec(Run *run)
 static NwGraph *
 build_step(Run *run)
 {
-	NwGraph    *g = nw_graph_new(NW_FOR_TRAINING, run->device != NW_DEVICE_CPU, &run->states, run->o.seed);
+	NwGraph *g =
+		nw_graph_new(NW_FOR_TRAINING, run->device != NW_DEVICE_CPU, &run->states, run->o.seed);
 
 	nw_backward(g, nw_step_loss(g, &run->spec, &run->batch));
 	nw_step_update(g, run->o.momentum, run->o.weight_decay);
@@ -151,12 +153,12 @@ build_step(Run *run)
 static int
 count_right(const Run *run, const NwChoice *c, const float *log_p)
 {
-	int			right = 0;
+	int right = 0;
 
 	for (int q = 0; q < run->batch.queries; q++)
 	{
 		const float *row = log_p + (size_t) q * (size_t) run->batch.slots;
-		int			best = 0;
+		int best = 0;
 
 		for (int i = 1; i < run->batch.slots; i++)
 			if (row[i] > row[best])
@@ -169,25 +171,28 @@ count_right(const Run *run, const NwChoice *c, const float *log_p)
 /* what is told about the steps since the last line of the log */
 typedef struct Tally
 {
-	double		loss;
-	int64_t		right;
-	int64_t		steps;
-	double		since;
+	double loss;
+	int64_t right;
+	int64_t steps;
+	double since;
 } Tally;
 
 /* Write a line of the log and start a new tally. */
 static void
 write_log(Run *run, int64_t step, Tally *t)
 {
-	double		now = nw_now();
-	double		seconds = now - t->since;
+	double now = nw_now();
+	double seconds = now - t->since;
 
 	if (run->log != NULL)
 	{
-		fprintf(run->log, "{\"step\":%lld,\"loss\":%.6g,\"accuracy\":%.4f,\"lr\":%g,\"images_per_second\":%.1f}\n",
-				(long long) step, t->loss / (double) t->steps,
-				(double) t->right / (double) (t->steps * run->batch.queries), nw_train_lr(&run->o, step - 1),
-				(double) (t->steps * nw_batch_images(&run->batch)) / seconds);
+		fprintf(
+			run->log,
+			"{\"step\":%lld,\"loss\":%.6g,\"accuracy\":%.4f,\"lr\":%g,\"images_per_second\":%.1f}\n",
+			(long long) step, t->loss / (double) t->steps,
+			(double) t->right / (double) (t->steps * run->batch.queries),
+			nw_train_lr(&run->o, step - 1),
+			(double) (t->steps * nw_batch_images(&run->batch)) / seconds);
 		if (fflush(run->log) != 0)
 			nw_fatal("could not write to \"%s\": %s", run->o.log, strerror(errno));
 	}
@@ -207,16 +212,17 @@ static bool
 run_steps(Run *run, NwStepper *stepper, int64_t first)
 {
 	const NwTrainOptions *o = &run->o;
-	size_t		size = (size_t) run->pre.channels * (size_t) run->pre.height * (size_t) run->pre.width;
-	Batch		batch[BATCHES_AHEAD];
-	void	   *slots[BATCHES_AHEAD];
-	float	   *log_p = nw_alloc((size_t) run->batch.queries * (size_t) run->batch.slots * sizeof(float));
-	NwPipe	   *pipe;
-	NwProgress	progress;
-	Tally		tally = {.since = nw_now()};
-	double		smooth = 0;
-	char		note[64] = "";
-	int64_t		step;
+	size_t size = (size_t) run->pre.channels * (size_t) run->pre.height * (size_t) run->pre.width;
+	Batch batch[BATCHES_AHEAD];
+	void *slots[BATCHES_AHEAD];
+	float *log_p =
+		nw_alloc((size_t) run->batch.queries * (size_t) run->batch.slots * sizeof(float));
+	NwPipe *pipe;
+	NwProgress progress;
+	Tally tally = {.since = nw_now()};
+	double smooth = 0;
+	char note[64] = "";
+	int64_t step;
 
 	for (int i = 0; i < BATCHES_AHEAD; i++)
 	{
@@ -228,13 +234,15 @@ run_steps(Run *run, NwStepper *stepper, int64_t first)
 	progress = nw_progress_start("step", first, o->steps, o->quiet);
 	for (step = first; step < o->steps && !interrupted; step++)
 	{
-		Batch	   *b = nw_pipe_take(pipe);
-		NwStepInputs in = {b->images, b->choice.targets, b->choice.member, (float) nw_train_lr(o, step)};
-		float		loss;
+		Batch *b = nw_pipe_take(pipe);
+		NwStepInputs in = {b->images, b->choice.targets, b->choice.member,
+		                   (float) nw_train_lr(o, step)};
+		float loss;
 
 		nw_stepper_run(stepper, &in, &loss, log_p);
-		if (!(loss - loss == 0))	/* infinite, or not a number */
-			nw_fatal("the loss is no longer a number at step %lld: try a smaller --lr", (long long) step + 1);
+		if (!(loss - loss == 0)) /* infinite, or not a number */
+			nw_fatal("the loss is no longer a number at step %lld: try a smaller --lr",
+			         (long long) step + 1);
 		tally.loss += loss;
 		tally.right += count_right(run, &b->choice, log_p);
 		tally.steps++;
@@ -252,8 +260,8 @@ run_steps(Run *run, NwStepper *stepper, int64_t first)
 	if (step < o->steps)
 	{
 		save_checkpoint(run, stepper, step);
-		nw_info("interrupted after step %lld; checkpoint kept in \"%s\", go on with --resume", (long long) step,
-				o->checkpoint);
+		nw_info("interrupted after step %lld; checkpoint kept in \"%s\", go on with --resume",
+		        (long long) step, o->checkpoint);
 	}
 	for (int i = 0; i < BATCHES_AHEAD; i++)
 	{
@@ -271,7 +279,7 @@ catch_signals(void)
 	struct sigaction act = {.sa_handler = on_signal};
 
 	sigemptyset(&act.sa_mask);
-	act.sa_flags = (int) SA_RESETHAND;	/* a second Ctrl-C ends at once */
+	act.sa_flags = (int) SA_RESETHAND; /* a second Ctrl-C ends at once */
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 }
@@ -292,26 +300,27 @@ static void
 notice_checkpoint(const NwTrainOptions *o)
 {
 	if (!o->resume && access(o->checkpoint, F_OK) == 0)
-		nw_info("starting afresh: checkpoint \"%s\" of an earlier run will be replaced (--resume goes on from it)",
-				o->checkpoint);
+		nw_info(
+			"starting afresh: checkpoint \"%s\" of an earlier run will be replaced (--resume goes on from it)",
+			o->checkpoint);
 }
 
 /* Carry out "nwhead train". */
 int
 nw_train_main(int argc, char **argv)
 {
-	Run			run = {0};
-	NwGraph    *g;
-	NwStepper  *stepper;
-	int64_t		first = 0;
-	bool		done;
+	Run run = {0};
+	NwGraph *g;
+	NwStepper *stepper;
+	int64_t first = 0;
+	bool done;
 
 	nw_train_parse(argc, argv, &run.o);
 	nw_check_writable(run.o.out);
 	nw_check_writable(run.o.checkpoint);
 	notice_checkpoint(&run.o);
 	run.source = nw_source_open(&run.o.source, true);
-	nw_source_whole(run.source);	/* better now than in the middle of the work */
+	nw_source_whole(run.source); /* better now than in the middle of the work */
 	run.rt = nw_runtime_open(run.o.threads, run.o.profile);
 	if (run.o.backbone)
 		load_backbone(&run);
@@ -328,11 +337,14 @@ nw_train_main(int argc, char **argv)
 	g = build_step(&run);
 	stepper = nw_stepper_new(run.rt, run.device, g);
 	if (!run.o.quiet)
-		nw_info("%lld images of %d classes, %s%s%s, %d images a step, device %s", (long long) run.source->n,
-				run.source->n_classes, run.o.arch ? run.o.arch : run.o.backbone,
-				run.o.head == NW_HEAD_FC ? " with an FC head" : "",
-				run.o.head == NW_HEAD_FC ? "" : run.o.shared ? ", shared supports" : ", supports for each query",
-				nw_batch_images(&run.batch), nw_device_name(run.device));
+		nw_info("%lld images of %d classes, %s%s%s, %d images a step, device %s",
+		        (long long) run.source->n, run.source->n_classes,
+		        run.o.arch ? run.o.arch : run.o.backbone,
+		        run.o.head == NW_HEAD_FC ? " with an FC head" : "",
+		        run.o.head == NW_HEAD_FC ? ""
+		        : run.o.shared           ? ", shared supports"
+		                                 : ", supports for each query",
+		        nw_batch_images(&run.batch), nw_device_name(run.device));
 	done = run_steps(&run, stepper, first);
 	if (done)
 	{

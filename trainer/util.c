@@ -18,7 +18,7 @@
 void *
 nw_alloc(size_t bytes)
 {
-	void	   *p = malloc(bytes ? bytes : 1);
+	void *p = malloc(bytes ? bytes : 1);
 
 	if (p == NULL)
 		nw_fatal("out of memory (%zu bytes wanted)", bytes);
@@ -29,7 +29,7 @@ nw_alloc(size_t bytes)
 void *
 nw_alloc0(size_t bytes)
 {
-	void	   *p = calloc(1, bytes ? bytes : 1);
+	void *p = calloc(1, bytes ? bytes : 1);
 
 	if (p == NULL)
 		nw_fatal("out of memory (%zu bytes wanted)", bytes);
@@ -50,7 +50,7 @@ nw_realloc(void *p, size_t bytes)
 char *
 nw_strdup(const char *s)
 {
-	size_t		len = strlen(s) + 1;
+	size_t len = strlen(s) + 1;
 
 	return memcpy(nw_alloc(len), s, len);
 }
@@ -59,9 +59,9 @@ nw_strdup(const char *s)
 char *
 nw_vprintf(const char *fmt, va_list ap)
 {
-	va_list		again;
-	int			len;
-	char	   *s;
+	va_list again;
+	int len;
+	char *s;
 
 	va_copy(again, ap);
 	len = vsnprintf(NULL, 0, fmt, ap);
@@ -73,10 +73,10 @@ nw_vprintf(const char *fmt, va_list ap)
 
 /* Format into a string of its own. */
 char *
-nw_printf(const char *fmt,...)
+nw_printf(const char *fmt, ...)
 {
-	va_list		ap;
-	char	   *s;
+	va_list ap;
+	char *s;
 
 	va_start(ap, fmt);
 	s = nw_vprintf(fmt, ap);
@@ -101,10 +101,10 @@ nw_buf_add(NwBuf *b, const void *data, size_t len)
 
 /* Append formatted text. */
 void
-nw_buf_printf(NwBuf *b, const char *fmt,...)
+nw_buf_printf(NwBuf *b, const char *fmt, ...)
 {
-	va_list		ap;
-	char	   *s;
+	va_list ap;
+	char *s;
 
 	va_start(ap, fmt);
 	s = nw_vprintf(fmt, ap);
@@ -144,10 +144,10 @@ nw_buf_free(NwBuf *b)
 bool
 nw_try_read_file(const char *path, NwBuf *into)
 {
-	char		chunk[65536];
+	char chunk[65536];
 	struct stat st;
-	ssize_t		n;
-	int			fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	*into = (NwBuf) {0};
 	if (fd < 0)
@@ -161,7 +161,7 @@ nw_try_read_file(const char *path, NwBuf *into)
 		nw_buf_add(into, chunk, (size_t) n);
 	if (n < 0)
 	{
-		int			saved = errno;
+		int saved = errno;
 
 		close(fd);
 		nw_buf_free(into);
@@ -185,8 +185,8 @@ nw_read_file(const char *path, NwBuf *into)
 static void
 sync_parent(const char *path)
 {
-	char	   *copy = nw_strdup(path);
-	int			fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char *copy = nw_strdup(path);
+	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0)
 	{
@@ -200,9 +200,9 @@ sync_parent(const char *path)
 void
 nw_write_file(const char *path, const void *data, size_t len)
 {
-	char	   *tmp = nw_printf("%s.%ld.tmp", path, (long) getpid());
+	char *tmp = nw_printf("%s.%ld.tmp", path, (long) getpid());
 	const char *p = data;
-	int			fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	const char *what = "create";
 
 	if (fd < 0)
@@ -210,7 +210,7 @@ nw_write_file(const char *path, const void *data, size_t len)
 	what = "write";
 	while (len > 0)
 	{
-		ssize_t		n = write(fd, p, len);
+		ssize_t n = write(fd, p, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -235,22 +235,22 @@ nw_write_file(const char *path, const void *data, size_t len)
 	return;
 
 fail:
-	{
-		int			saved = errno;
+{
+	int saved = errno;
 
-		if (fd >= 0)
-			close(fd);
-		unlink(tmp);
-		nw_fatal("could not %s \"%s\": %s", what, path, strerror(saved));
-	}
+	if (fd >= 0)
+		close(fd);
+	unlink(tmp);
+	nw_fatal("could not %s \"%s\": %s", what, path, strerror(saved));
+}
 }
 
 /* Find out before hours of work that a file can be written where it shall go. */
 void
 nw_check_writable(const char *path)
 {
-	char	   *copy = nw_strdup(path);
-	char	   *dir = dirname(copy);
+	char *copy = nw_strdup(path);
+	char *dir = dirname(copy);
 	struct stat st;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
@@ -283,7 +283,7 @@ mix(uint64_t z)
 NwRng
 nw_rng(uint64_t seed, uint64_t stream, uint64_t step)
 {
-	NwRng		r = {mix(mix(mix(seed + UINT64_C(0x9e3779b97f4a7c15)) + stream) + step)};
+	NwRng r = {mix(mix(mix(seed + UINT64_C(0x9e3779b97f4a7c15)) + stream) + step)};
 
 	return r;
 }
@@ -300,11 +300,11 @@ nw_rng_next(NwRng *r)
 uint32_t
 nw_rng_below(NwRng *r, uint32_t n)
 {
-	uint64_t	m = (uint64_t) (uint32_t) nw_rng_next(r) * n;
+	uint64_t m = (uint64_t) (uint32_t) nw_rng_next(r) * n;
 
 	if ((uint32_t) m < n)
 	{
-		uint32_t	floor = (uint32_t) -n % n;
+		uint32_t floor = (uint32_t) -n % n;
 
 		while ((uint32_t) m < floor)
 			m = (uint64_t) (uint32_t) nw_rng_next(r) * n;
@@ -323,8 +323,8 @@ nw_rng_uniform(NwRng *r)
 double
 nw_rng_normal(NwRng *r)
 {
-	double		u = 1.0 - nw_rng_uniform(r);
-	double		v = nw_rng_uniform(r);
+	double u = 1.0 - nw_rng_uniform(r);
+	double v = nw_rng_uniform(r);
 
 	return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
@@ -334,7 +334,7 @@ uint64_t
 nw_hash(const void *data, size_t len)
 {
 	const unsigned char *p = data;
-	uint64_t	h = UINT64_C(0xcbf29ce484222325);
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
 
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ p[i]) * UINT64_C(0x100000001b3);

@@ -7,7 +7,7 @@
  */
 #include "wire.h"
 
-#define MAX_DEPTH 100			/* protobuf's own limit in other languages */
+#define MAX_DEPTH 100 /* protobuf's own limit in other languages */
 
 /* Read a number of seven bits a byte; the bytes it takes, 0 where it has no end. */
 static size_t
@@ -31,10 +31,10 @@ is_shallow(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t l
 		return false;
 	while (len > 0)
 	{
-		uint64_t	tag;
-		uint64_t	value;
-		uint64_t	size = 0;
-		size_t		n = read_varint(data, len, &tag);
+		uint64_t tag;
+		uint64_t value;
+		uint64_t size = 0;
+		size_t n = read_varint(data, len, &tag);
 		const ProtobufCFieldDescriptor *field;
 
 		if (n == 0)
@@ -55,10 +55,11 @@ is_shallow(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t l
 					return true;
 				data += n;
 				len -= n;
-				field = tag >> 3 > UINT32_MAX ? NULL
-					: protobuf_c_message_descriptor_get_field(type, (unsigned) (tag >> 3));
+				field = tag >> 3 > UINT32_MAX
+				            ? NULL
+				            : protobuf_c_message_descriptor_get_field(type, (unsigned) (tag >> 3));
 				if (field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE &&
-					!is_shallow(field->descriptor, data, size, depth + 1))
+				    !is_shallow(field->descriptor, data, size, depth + 1))
 					return false;
 				break;
 			case 5:

@@ -8,6 +8,6 @@
 #include <stdbool.h>
 
 /* true where messages lie within messages to a depth that is safe to recurse into */
-bool		nw_wire_is_shallow(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len);
+bool nw_wire_is_shallow(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len);
 
 #endif

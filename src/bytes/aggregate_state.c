@@ -12,19 +12,19 @@
 #include "math/metrics.h"
 
 /* bytes of a label's entry beside the label itself */
-#define ENTRY_SIZE	(4 + 8 + 16 * NW_BINS)
+#define ENTRY_SIZE (4 + 8 + 16 * NW_BINS)
 
 /* no bin has an index beyond this, whatever the distance and tau */
-#define TOP_MAX		1e250
+#define TOP_MAX 1e250
 
 /* a sum of confidences overflows with more than this */
-#define COUNT_MAX	((int64_t) 1 << 47)
+#define COUNT_MAX ((int64_t) 1 << 47)
 
 /* Read a number, highest byte first. */
 static uint64_t
 read_number(NwVoteReader *reader, int bytes)
 {
-	uint64_t	number = 0;
+	uint64_t number = 0;
 
 	for (int i = 0; i < bytes; i++)
 		number = number << 8 | reader->at[i];
@@ -37,7 +37,7 @@ read_number(NwVoteReader *reader, int bytes)
 bool
 nw_vote_read_begin(NwVoteReader *reader, const void *data, size_t size)
 {
-	uint64_t	n;
+	uint64_t n;
 
 	*reader = (NwVoteReader) {data, size, 0};
 	if (size < 4)
@@ -53,11 +53,10 @@ nw_vote_read_begin(NwVoteReader *reader, const void *data, size_t size)
 
 /* Read the next label and its mass. */
 bool
-nw_vote_read_next(NwVoteReader *reader, const char **label, int *len,
-				  NwMass *mass)
+nw_vote_read_next(NwVoteReader *reader, const char **label, int *len, NwMass *mass)
 {
-	uint64_t	length;
-	uint64_t	bits;
+	uint64_t length;
+	uint64_t bits;
 
 	if (reader->n <= 0 || reader->left < ENTRY_SIZE)
 		return false;
@@ -74,14 +73,13 @@ nw_vote_read_next(NwVoteReader *reader, const char **label, int *len,
 	memcpy(&mass->top, &bits, sizeof(bits));
 	for (int b = 0; b < NW_BINS; b++)
 	{
-		nw_uint128	high = read_number(reader, 8);
+		nw_uint128 high = read_number(reader, 8);
 
 		mass->bin[b] = high << 64 | read_number(reader, 8);
 	}
 
 	/* a label is there because of a term, and the largest is in the top bin */
-	return fabs(mass->top) <= TOP_MAX && mass->top == floor(mass->top) &&
-		mass->bin[0] != 0;
+	return fabs(mass->top) <= TOP_MAX && mass->top == floor(mass->top) && mass->bin[0] != 0;
 }
 
 /* Tell whether a vote was read to its end. */
@@ -96,7 +94,7 @@ bool
 nw_bins_are_valid(const void *data, size_t size)
 {
 	const char *at = data;
-	int64_t		n;
+	int64_t n;
 
 	if (size < offsetof(NwBins, bin))
 		return false;
@@ -109,9 +107,8 @@ nw_bins_are_valid(const void *data, size_t size)
 		NwCalibrationBin bin;
 
 		memcpy(&bin, at, sizeof(bin));
-		if (bin.count < 0 || bin.count > COUNT_MAX ||
-			bin.correct < 0 || bin.correct > bin.count ||
-			bin.confidence > (nw_uint128) bin.count << 80)
+		if (bin.count < 0 || bin.count > COUNT_MAX || bin.correct < 0 || bin.correct > bin.count ||
+		    bin.confidence > (nw_uint128) bin.count << 80)
 			return false;
 	}
 	return true;

@@ -8,18 +8,17 @@
 #include <stdbool.h>
 
 /* PostgreSQL's page layout, as it has been since 8.3. */
-#define LAYOUT_VERSION	4
+#define LAYOUT_VERSION 4
 
-_Static_assert(sizeof(NwPageHead) == 24 && sizeof(NwPageTail) == 8 &&
-			   sizeof(NwListData) == 44 && sizeof(NwCodePage) == 40,
-			   "no gaps that a checksum could miss");
+_Static_assert(sizeof(NwPageHead) == 24 && sizeof(NwPageTail) == 8 && sizeof(NwListData) == 44 &&
+                   sizeof(NwCodePage) == 40,
+               "no gaps that a checksum could miss");
 
 /* The tail of a page. */
 static inline const NwPageTail *
 tail_of(const void *page, size_t size)
 {
-	return (const NwPageTail *) ((const char *) page + size -
-								 sizeof(NwPageTail));
+	return (const NwPageTail *) ((const char *) page + size - sizeof(NwPageTail));
 }
 
 /* The head of a page of codes. */
@@ -30,7 +29,7 @@ codes_of(const void *page)
 }
 
 /* Spread a number over 64 bits, differently for each place. */
-#define KEY(place)	(0x9e3779b97f4a7c15u * (2 * (place) + 1) ^ 0xd6e8feb86659fd92u)
+#define KEY(place) (0x9e3779b97f4a7c15u * (2 * (place) + 1) ^ 0xd6e8feb86659fd92u)
 
 /*
  * A checksum: a sum of products, which a processor computes side by side.  The
@@ -39,7 +38,7 @@ codes_of(const void *page)
 static inline uint32_t
 sum_words(const uint32_t *word, int n, uint32_t more)
 {
-	uint64_t	sum = KEY(100) + more * KEY(101);
+	uint64_t sum = KEY(100) + more * KEY(101);
 
 	for (int i = 0; i < n; i++)
 		sum += word[i] * KEY((uint64_t) i);
@@ -50,8 +49,7 @@ sum_words(const uint32_t *word, int n, uint32_t more)
 static inline uint32_t
 list_checksum(const NwListData *list)
 {
-	return sum_words((const uint32_t *) list,
-					 offsetof(NwListData, checksum) / sizeof(uint32_t), 0);
+	return sum_words((const uint32_t *) list, offsetof(NwListData, checksum) / sizeof(uint32_t), 0);
 }
 
 /* The checksum of a page of codes. */
@@ -59,8 +57,7 @@ static inline uint32_t
 codes_checksum(const void *page, size_t size)
 {
 	return sum_words((const uint32_t *) codes_of(page),
-					 offsetof(NwCodePage, checksum) / sizeof(uint32_t),
-					 tail_of(page, size)->next);
+	                 offsetof(NwCodePage, checksum) / sizeof(uint32_t), tail_of(page, size)->next);
 }
 
 void
@@ -91,8 +88,7 @@ frame_damage(const void *page, size_t size, NwPageKind kind)
 
 	if (head->upper == 0)
 		return "The page is empty.";
-	if (head->size_version != (size | LAYOUT_VERSION) ||
-		head->special != size - sizeof(NwPageTail))
+	if (head->size_version != (size | LAYOUT_VERSION) || head->special != size - sizeof(NwPageTail))
 		return "The page has a damaged header.";
 	if (tail->magic != NW_PAGE_MAGIC || tail->kind != (int) kind)
 		return "The page is not of the kind expected.";
@@ -120,8 +116,7 @@ codes_damage(const void *page, size_t size, const NwPageShape *shape)
 		return "The page of codes has more slots than there is room for.";
 	for (int i = 0; i < NW_VECTOR_PAGES; i++)
 	{
-		if (codes->vectors[i] != NW_NO_BLOCK &&
-			!is_block(codes->vectors[i], shape))
+		if (codes->vectors[i] != NW_NO_BLOCK && !is_block(codes->vectors[i], shape))
 			return "The page of codes names pages of vectors that are not there.";
 	}
 	if (tail->next == NW_NO_BLOCK)
@@ -134,8 +129,7 @@ codes_damage(const void *page, size_t size, const NwPageShape *shape)
 }
 
 const char *
-nw_page_damage(const void *page, size_t size, NwPageKind kind,
-			   const NwPageShape *shape)
+nw_page_damage(const void *page, size_t size, NwPageKind kind, const NwPageShape *shape)
 {
 	const char *damage = frame_damage(page, size, kind);
 
@@ -151,21 +145,20 @@ nw_list_damage(const NwListData *list, const NwPageShape *shape)
 		return "A list has a wrong checksum.";
 
 	/* what is not a number is not above 0, either */
-	if (!(list->radius >= 0) || !(list->norm_min >= 0) ||
-		!(list->norm_max >= list->norm_min))
+	if (!(list->radius >= 0) || !(list->norm_min >= 0) || !(list->norm_max >= list->norm_min))
 		return "A list has no proper radius.";
 	if (!(list->spread >= 0) || !(list->error >= 0) || isinf(list->error))
 		return "A list has no proper spread.";
 	if (list->bound > nw_list_bound((uint64_t) shape->nblocks * shape->slots))
 		return "A list has more slots than there is room for.";
 	if (list->first_page == NW_NO_BLOCK)
-		return list->insert_page == NW_NO_BLOCK && list->bound == 0 ? NULL :
-			"A list has slots, but no pages.";
-	if (!is_block(list->first_page, shape) ||
-		!is_block(list->insert_page, shape))
+		return list->insert_page == NW_NO_BLOCK && list->bound == 0
+		           ? NULL
+		           : "A list has slots, but no pages.";
+	if (!is_block(list->first_page, shape) || !is_block(list->insert_page, shape))
 		return "A list names pages that are not there.";
 	if (list->insert_nth >= shape->nblocks ||
-		(list->insert_nth == 0) != (list->insert_page == list->first_page))
+	    (list->insert_nth == 0) != (list->insert_page == list->first_page))
 		return "A list takes rows at the wrong page.";
 	return NULL;
 }

@@ -34,15 +34,14 @@ nw_label_page_init(void *page, size_t size, uint32_t first_class)
 }
 
 NwLabelItem *
-nw_label_page_add(void *page, size_t size, uint32_t first_list,
-				  uint32_t nlists, uint32_t len)
+nw_label_page_add(void *page, size_t size, uint32_t first_list, uint32_t nlists, uint32_t len)
 {
 	NwLabelPage *labels = page;
 	NwLabelItem *item;
-	size_t		needed = item_size(len);
+	size_t needed = item_size(len);
 
 	if (len > size || labels->lowest > size || labels->lowest % 4 != 0 ||
-		places_end((size_t) labels->n + 1) + needed > labels->lowest)
+	    places_end((size_t) labels->n + 1) + needed > labels->lowest)
 		return NULL;
 	labels->lowest -= (uint16_t) needed;
 	labels->place[labels->n] = labels->lowest;
@@ -60,13 +59,13 @@ nw_label_page_get(const void *page, size_t size, uint32_t nth)
 {
 	const NwLabelPage *labels = page;
 	const NwLabelItem *item;
-	size_t		place;
+	size_t place;
 
 	if (nth >= labels->n || places_end(labels->n) > size)
 		return NULL;
 	place = labels->place[nth];
 	if (place % 4 != 0 || place < places_end(labels->n) ||
-		place + offsetof(NwLabelItem, image) > size)
+	    place + offsetof(NwLabelItem, image) > size)
 		return NULL;
 	item = (const NwLabelItem *) ((const char *) page + place);
 	if (item->len > size - place - offsetof(NwLabelItem, image))
@@ -78,7 +77,7 @@ const char *
 nw_label_page_damage(const void *page, size_t size)
 {
 	const NwLabelPage *labels = page;
-	size_t		end = size;
+	size_t end = size;
 
 	if (places_end(labels->n) > size)
 		return "has more labels than fit";
@@ -92,6 +91,5 @@ nw_label_page_damage(const void *page, size_t size)
 			return "has a label of the wrong class";
 		end = labels->place[i];
 	}
-	return labels->lowest != end ? "has labels where it says there are none" :
-		NULL;
+	return labels->lowest != end ? "has labels where it says there are none" : NULL;
 }

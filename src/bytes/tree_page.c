@@ -13,7 +13,7 @@
 int
 nw_tree_page_capacity(size_t size, int level)
 {
-	size_t		each = sizeof(uint64_t) + (level > 0 ? sizeof(uint32_t) : 0);
+	size_t each = sizeof(uint64_t) + (level > 0 ? sizeof(uint32_t) : 0);
 
 	return (int) ((size - offsetof(NwTreePage, key)) / each);
 }
@@ -31,20 +31,19 @@ nw_tree_page_is_sane(const void *page, size_t size)
 {
 	const NwTreePage *tree = page;
 
-	return tree->level < NW_TREE_LEVELS &&
-		tree->n <= nw_tree_page_capacity(size, tree->level) &&
-		(tree->level == 0 || tree->n > 0);
+	return tree->level < NW_TREE_LEVELS && tree->n <= nw_tree_page_capacity(size, tree->level) &&
+	       (tree->level == 0 || tree->n > 0);
 }
 
 /* Spread a number over 64 bits, differently for each place. */
-#define KEY(place)	(0x9e3779b97f4a7c15u * (2 * (uint64_t) (place) + 1))
+#define KEY(place) (0x9e3779b97f4a7c15u * (2 * (uint64_t) (place) + 1))
 
 /* The checksum of a page; 0 for one without keys, as it comes from the disk. */
 static uint32_t
 checksum_of(const void *page, size_t size)
 {
 	const NwTreePage *tree = page;
-	uint64_t	sum = tree->level * KEY(5000) + tree->n * KEY(5001);
+	uint64_t sum = tree->level * KEY(5000) + tree->n * KEY(5001);
 
 	for (int i = 0; i < tree->n; i++)
 		sum += tree->key[i] * KEY(i);
@@ -74,12 +73,12 @@ int
 nw_tree_page_choose(const void *page, uint64_t key)
 {
 	const NwTreePage *tree = page;
-	int			low = 0;
-	int			high = tree->n - 1;
+	int low = 0;
+	int high = tree->n - 1;
 
 	while (low < high)
 	{
-		int			middle = (low + high + 1) / 2;
+		int middle = (low + high + 1) / 2;
 
 		if (tree->key[middle] <= key)
 			low = middle;
@@ -93,12 +92,12 @@ bool
 nw_tree_page_ceiling(const void *page, uint64_t key, uint64_t *found)
 {
 	const NwTreePage *tree = page;
-	uint64_t	best = UINT64_MAX;
-	bool		any = false;
+	uint64_t best = UINT64_MAX;
+	bool any = false;
 
 	for (int i = 0; i < tree->n; i++)
 	{
-		bool		fits = tree->key[i] >= key;
+		bool fits = tree->key[i] >= key;
 
 		any |= fits;
 		best = fits && tree->key[i] < best ? tree->key[i] : best;
@@ -111,12 +110,12 @@ bool
 nw_tree_page_floor(const void *page, uint64_t key, uint64_t *found)
 {
 	const NwTreePage *tree = page;
-	uint64_t	best = 0;
-	bool		any = false;
+	uint64_t best = 0;
+	bool any = false;
 
 	for (int i = 0; i < tree->n; i++)
 	{
-		bool		fits = tree->key[i] <= key;
+		bool fits = tree->key[i] <= key;
 
 		any |= fits;
 		best = fits && tree->key[i] > best ? tree->key[i] : best;
@@ -135,17 +134,14 @@ nw_tree_page_add(void *page, size_t size, uint64_t key)
 }
 
 void
-nw_tree_page_add_child(void *page, size_t size, int behind, uint64_t key,
-					   uint32_t child)
+nw_tree_page_add_child(void *page, size_t size, int behind, uint64_t key, uint32_t child)
 {
 	NwTreePage *tree = page;
-	uint32_t   *children = nw_tree_page_children(page, size);
-	int			at = tree->n == 0 ? 0 : behind + 1;
+	uint32_t *children = nw_tree_page_children(page, size);
+	int at = tree->n == 0 ? 0 : behind + 1;
 
-	memmove(tree->key + at + 1, tree->key + at,
-			(tree->n - at) * sizeof(uint64_t));
-	memmove(children + at + 1, children + at,
-			(tree->n - at) * sizeof(uint32_t));
+	memmove(tree->key + at + 1, tree->key + at, (tree->n - at) * sizeof(uint64_t));
+	memmove(children + at + 1, children + at, (tree->n - at) * sizeof(uint32_t));
 	tree->key[at] = key;
 	children[at] = child;
 	tree->n++;
@@ -156,8 +152,8 @@ nw_tree_page_add_child(void *page, size_t size, int behind, uint64_t key,
 static int
 compare_keys(const void *a, const void *b)
 {
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
+	uint64_t x = *(const uint64_t *) a;
+	uint64_t y = *(const uint64_t *) b;
 
 	return (x > y) - (x < y);
 }
@@ -167,7 +163,7 @@ nw_tree_page_split(void *page, void *right, size_t size)
 {
 	NwTreePage *tree = page;
 	NwTreePage *other = right;
-	int			kept = tree->n / 2;
+	int kept = tree->n / 2;
 
 	if (tree->level == 0)
 		qsort(tree->key, tree->n, sizeof(uint64_t), compare_keys);
@@ -175,9 +171,8 @@ nw_tree_page_split(void *page, void *right, size_t size)
 	other->n = tree->n - kept;
 	memcpy(other->key, tree->key + kept, other->n * sizeof(uint64_t));
 	if (tree->level > 0)
-		memcpy(nw_tree_page_children(right, size),
-			   nw_tree_page_children(page, size) + kept,
-			   other->n * sizeof(uint32_t));
+		memcpy(nw_tree_page_children(right, size), nw_tree_page_children(page, size) + kept,
+		       other->n * sizeof(uint32_t));
 	tree->n = kept;
 	nw_tree_page_seal(page, size);
 	nw_tree_page_seal(right, size);

@@ -21,18 +21,18 @@
 #include <stdint.h>
 
 /* No tree is higher: each level multiplies what it holds by hundreds. */
-#define NW_TREE_LEVELS	8
+#define NW_TREE_LEVELS 8
 
 typedef struct NwTreePage
 {
-	uint16_t	level;			/* 0 for a leaf */
-	uint16_t	n;
-	uint32_t	checksum;		/* of level, keys and children */
-	uint64_t	key[];			/* [capacity], then children where there are */
+	uint16_t level; /* 0 for a leaf */
+	uint16_t n;
+	uint32_t checksum; /* of level, keys and children */
+	uint64_t key[];    /* [capacity], then children where there are */
 } NwTreePage;
 
 /* How many keys a page of a level holds. */
-extern int	nw_tree_page_capacity(size_t size, int level);
+extern int nw_tree_page_capacity(size_t size, int level);
 
 /* The blocks of the children of a page above leaves. */
 extern uint32_t *nw_tree_page_children(void *page, size_t size);
@@ -41,13 +41,11 @@ extern uint32_t *nw_tree_page_children(void *page, size_t size);
 extern bool nw_tree_page_is_sane(const void *page, size_t size);
 
 /* The child below which a number is, or would be. */
-extern int	nw_tree_page_choose(const void *page, uint64_t key);
+extern int nw_tree_page_choose(const void *page, uint64_t key);
 
 /* The least number of a leaf that is not below, or the largest not above. */
-extern bool nw_tree_page_ceiling(const void *page, uint64_t key,
-								 uint64_t *found);
-extern bool nw_tree_page_floor(const void *page, uint64_t key,
-							   uint64_t *found);
+extern bool nw_tree_page_ceiling(const void *page, uint64_t key, uint64_t *found);
+extern bool nw_tree_page_floor(const void *page, uint64_t key, uint64_t *found);
 
 /* Say whether a sane page has the checksum that it should have; or give it. */
 extern bool nw_tree_page_is_sealed(const void *page, size_t size);
@@ -57,8 +55,8 @@ extern void nw_tree_page_seal(void *page, size_t size);
 extern void nw_tree_page_add(void *page, size_t size, uint64_t key);
 
 /* Add a child behind one of a page that is not full, or the first one. */
-extern void nw_tree_page_add_child(void *page, size_t size, int behind,
-								   uint64_t key, uint32_t child);
+extern void nw_tree_page_add_child(void *page, size_t size, int behind, uint64_t key,
+                                   uint32_t child);
 
 /* Move the upper half of a page to an empty one; returns the least of it. */
 extern uint64_t nw_tree_page_split(void *page, void *right, size_t size);
@@ -66,4 +64,4 @@ extern uint64_t nw_tree_page_split(void *page, void *right, size_t size);
 /* What is wrong with a page; NULL where nothing is. */
 extern const char *nw_tree_page_damage(const void *page, size_t size);
 
-#endif							/* NW_BYTES_TREE_PAGE_H */
+#endif /* NW_BYTES_TREE_PAGE_H */

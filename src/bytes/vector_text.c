@@ -10,13 +10,13 @@
 #include <string.h>
 
 /* pgvector's limit on the dimensions of a vector */
-#define PLAIN_MAX_DIM	16000
+#define PLAIN_MAX_DIM 16000
 
 /* Count elements by their commas. */
 int
 nw_vectext_room(const char *text)
 {
-	int			room = 1;
+	int room = 1;
 
 	if (*text != '[')
 		return 0;
@@ -33,14 +33,14 @@ nw_vectext_room(const char *text)
 int
 nw_vectext_read(const char *text, float *x, int room)
 {
-	int			dim = 0;
+	int dim = 0;
 
 	if (*text != '[')
 		return 0;
 	while (*text != ']')
 	{
-		size_t		length = strspn(++text, "0123456789.e+-");
-		char	   *end;
+		size_t length = strspn(++text, "0123456789.e+-");
+		char *end;
 
 		if (length == 0 || dim == room)
 			return 0;

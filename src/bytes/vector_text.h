@@ -9,9 +9,9 @@
 #define NW_BYTES_VECTOR_TEXT_H
 
 /* How many elements the text has at most; 0 where it is surely not plain. */
-extern int	nw_vectext_room(const char *text);
+extern int nw_vectext_room(const char *text);
 
 /* Read up to so many elements; their number, 0 where the text is not plain. */
-extern int	nw_vectext_read(const char *text, float *x, int room);
+extern int nw_vectext_read(const char *text, float *x, int room);
 
-#endif							/* NW_BYTES_VECTOR_TEXT_H */
+#endif /* NW_BYTES_VECTOR_TEXT_H */

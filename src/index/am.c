@@ -22,8 +22,8 @@
 
 typedef struct NwIndexOptions
 {
-	int32		vl_len_;
-	int			lists;
+	int32 vl_len_;
+	int lists;
 } NwIndexOptions;
 
 /* Options of nw indexes: a kind of their own. */
@@ -37,24 +37,21 @@ define_options(void)
 		return;
 	nw_relopt_kind = add_reloption_kind();
 	add_int_reloption(nw_relopt_kind, "lists",
-					  "Number of lists for each class; 0 leaves it to the size of the class",
-					  NW_LISTS_AUTO, NW_LISTS_AUTO, NW_LISTS_MAX,
-					  AccessExclusiveLock);
+	                  "Number of lists for each class; 0 leaves it to the size of the class",
+	                  NW_LISTS_AUTO, NW_LISTS_AUTO, NW_LISTS_MAX, AccessExclusiveLock);
 }
 
 /* Parse WITH (lists = ...). */
 static bytea *
 nw_index_options(Datum reloptions, bool validate)
 {
-	static const relopt_parse_elt table[] = {
-		{.optname = "lists", .opttype = RELOPT_TYPE_INT,
-		.offset = offsetof(NwIndexOptions, lists)}
-	};
+	static const relopt_parse_elt table[] = {{.optname = "lists",
+	                                          .opttype = RELOPT_TYPE_INT,
+	                                          .offset = offsetof(NwIndexOptions, lists)}};
 
 	define_options();
-	return (bytea *) build_reloptions(reloptions, validate, nw_relopt_kind,
-									  sizeof(NwIndexOptions), table,
-									  lengthof(table));
+	return (bytea *) build_reloptions(reloptions, validate, nw_relopt_kind, sizeof(NwIndexOptions),
+	                                  table, lengthof(table));
 }
 
 int
@@ -75,9 +72,8 @@ nw_index_validate(Oid opclass)
 
 /* Keep the planner away, should it ever ask. */
 static void
-nw_index_cost(PlannerInfo *root, IndexPath *path, double loops,
-			  Cost *startup, Cost *total, Selectivity *selectivity,
-			  double *correlation, double *pages)
+nw_index_cost(PlannerInfo *root, IndexPath *path, double loops, Cost *startup, Cost *total,
+              Selectivity *selectivity, double *correlation, double *pages)
 {
 	(void) root;
 	(void) path;
@@ -126,15 +122,15 @@ void
 nw_index_refuse_code(Relation index)
 {
 	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("an nw index cannot be on an expression"),
-				 errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		                errmsg("an nw index cannot be on an expression"),
+		                errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
 	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("an nw index cannot have a predicate"),
-				 errhint("Predictions rest on all rows of a set: leave out WHERE, or index a table of its own.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("an nw index cannot have a predicate"),
+		     errhint(
+				 "Predictions rest on all rows of a set: leave out WHERE, or index a table of its own.")));
 }
 
 PG_FUNCTION_INFO_V1(nw_handler);

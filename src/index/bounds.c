@@ -18,14 +18,14 @@
  * Rows are looked up in the heap, to count toward a lower bound, where they
  * weigh no less than exp(-HEAVY) of the heaviest met.
  */
-#define HEAVY			12.0
+#define HEAVY 12.0
 
 /* The logarithm of the sum of exp(score[i]); scores may be -HUGE_VAL. */
 static double
 log_sum(double *score, int n)
 {
-	int			kept = 0;
-	double		top;
+	int kept = 0;
+	double top;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -43,35 +43,31 @@ log_sum(double *score, int n)
 
 /* Bound the mass of a list by its centre and radius. */
 static void
-bound_list(Search *search, Unit *unit, const NwListData *data,
-		   const float *center)
+bound_list(Search *search, Unit *unit, const NwListData *data, const float *center)
 {
-	double		lower;
-	double		upper;
+	double lower;
+	double upper;
 
-	nw_ball_bounds(search->query, center, data->radius, data->norm_min,
-				   data->norm_max, &lower, &upper);
-	unit->lower = -HUGE_VAL;	/* nothing is known to be visible */
+	nw_ball_bounds(search->query, center, data->radius, data->norm_min, data->norm_max, &lower,
+	               &upper);
+	unit->lower = -HUGE_VAL; /* nothing is known to be visible */
 	unit->upper = upper + nw_log(data->bound);
 }
 
 /* Take in a list that has a class. */
 static void
-take_list(Search *search, int which, uint32 list, const NwListData *data,
-		  Buffer *centers)
+take_list(Search *search, int which, uint32 list, const NwListData *data, Buffer *centers)
 {
 	NwIndexPart *part = &search->reader->part[which];
-	Unit	   *unit;
-	int			number;
-	int32		class;
+	Unit *unit;
+	int number;
+	int32 class;
 
 	if (data->class >= (uint32) part->nclasses)
 		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" is corrupted",
-						RelationGetRelationName(part->index)),
-				 errdetail("List %u belongs to no class.", list),
-				 errhint("Please REINDEX it.")));
+		        (errcode(ERRCODE_INDEX_CORRUPTED),
+		         errmsg("index \"%s\" is corrupted", RelationGetRelationName(part->index)),
+		         errdetail("List %u belongs to no class.", list), errhint("Please REINDEX it.")));
 	if (data->bound == 0)
 		return;
 	number = nw_index_class(part, data->class);
@@ -89,8 +85,7 @@ take_list(Search *search, int which, uint32 list, const NwListData *data,
 	unit->norm_min = data->norm_min;
 	unit->state = UNIT_LIST;
 	bound_list(search, unit, data,
-			   nw_centers_read(part->index, &part->meta, list, search->center,
-							   centers));
+	           nw_centers_read(part->index, &part->meta, list, search->center, centers));
 	search->class[class].slots += data->bound;
 	search->slots += data->bound;
 }
@@ -100,12 +95,12 @@ nw_bounds_take_lists(Search *search, int number)
 {
 	NwIndexPart *part = &search->reader->part[number];
 	NwListData *data = palloc(NW_LISTS_PER_PAGE * sizeof(NwListData));
-	Buffer		centers = InvalidBuffer;
-	uint32		list = 0;
+	Buffer centers = InvalidBuffer;
+	uint32 list = 0;
 
 	while (list < part->meta.nlists)
 	{
-		int			n = nw_lists_read(part->index, &part->meta, list, data);
+		int n = nw_lists_read(part->index, &part->meta, list, data);
 
 		for (int i = 0; i < n; i++, list++)
 		{
@@ -123,36 +118,35 @@ nw_bounds_take_lists(Search *search, int number)
 
 /* ---- codes ---- */
 
-StaticAssertDecl(NW_MAX_SLOTS <= NW_CODE_SUM_MAX,
-				 "a page has more rows than a sum takes at once");
+StaticAssertDecl(NW_MAX_SLOTS <= NW_CODE_SUM_MAX, "a page has more rows than a sum takes at once");
 
 /* Rows of a code page: what is stored of each, beside the code. */
 typedef struct PageCodes
 {
-	int			n;
-	float		dot[NW_MAX_SLOTS];
-	float		scale[NW_MAX_SLOTS];
-	float		error[NW_MAX_SLOTS];
-	float		sqnorm[NW_MAX_SLOTS];
-	float		norm[NW_MAX_SLOTS];
+	int n;
+	float dot[NW_MAX_SLOTS];
+	float scale[NW_MAX_SLOTS];
+	float error[NW_MAX_SLOTS];
+	float sqnorm[NW_MAX_SLOTS];
+	float norm[NW_MAX_SLOTS];
 } PageCodes;
 
 /* Rows of a code page that are bounded one by one. */
 typedef struct PageRest
 {
-	PageCodes	codes;
-	int32		class[NW_MAX_SLOTS];
+	PageCodes codes;
+	int32 class[NW_MAX_SLOTS];
 	ItemPointerData tid[NW_MAX_SLOTS];
-	bool		visible[NW_MAX_SLOTS];
-	double		lower[NW_MAX_SLOTS];
-	double		upper[NW_MAX_SLOTS];
+	bool visible[NW_MAX_SLOTS];
+	double lower[NW_MAX_SLOTS];
+	double upper[NW_MAX_SLOTS];
 } PageRest;
 
 /* Copy what is stored of a slot. */
 static inline void
 copy_slot(PageCodes *codes, const NwSlots *slots, const float *dot, int slot)
 {
-	int			n = codes->n++;
+	int n = codes->n++;
 
 	codes->dot[n] = dot[slot];
 	codes->scale[n] = slots->scale[slot];
@@ -163,10 +157,10 @@ copy_slot(PageCodes *codes, const NwSlots *slots, const float *dot, int slot)
 
 /* Leave a slot to be bounded by itself. */
 static inline void
-leave_slot(PageRest *rest, const NwSlots *slots, const float *dot, int slot,
-		   int32 class, bool visible)
+leave_slot(PageRest *rest, const NwSlots *slots, const float *dot, int slot, int32 class,
+           bool visible)
 {
-	int			n = rest->codes.n;
+	int n = rest->codes.n;
 
 	rest->class[n] = class;
 	rest->tid[n] = slots->tid[slot];
@@ -180,16 +174,15 @@ leave_slot(PageRest *rest, const NwSlots *slots, const float *dot, int slot,
  * left.
  */
 static void
-sum_page(NwIndexPart *part, int32 class, const NwCodeQuery *query,
-		 const NwSlots *slots, const float *dot, int used, NwCodeSum *sum,
-		 PageRest *rest)
+sum_page(NwIndexPart *part, int32 class, const NwCodeQuery *query, const NwSlots *slots,
+         const float *dot, int used, NwCodeSum *sum, PageRest *rest)
 {
-	int16		taken[NW_MAX_SLOTS];
-	int			n = 0;
+	int16 taken[NW_MAX_SLOTS];
+	int n = 0;
 
 	for (int i = 0; i < used; i++)
 	{
-		bool		visible;
+		bool visible;
 
 		if (!ItemPointerIsValid(&slots->tid[i]))
 			continue;
@@ -201,19 +194,19 @@ sum_page(NwIndexPart *part, int32 class, const NwCodeQuery *query,
 	}
 	if (n == used)
 	{
-		if (nw_code_sum_add(sum, query, dot, slots->scale, slots->error,
-							slots->sqnorm, slots->norm, n))
+		if (nw_code_sum_add(sum, query, dot, slots->scale, slots->error, slots->sqnorm, slots->norm,
+		                    n))
 			return;
 	}
 	else
 	{
-		PageCodes	codes;
+		PageCodes codes;
 
 		codes.n = 0;
 		for (int i = 0; i < n; i++)
 			copy_slot(&codes, slots, dot, taken[i]);
-		if (nw_code_sum_add(sum, query, codes.dot, codes.scale, codes.error,
-							codes.sqnorm, codes.norm, n))
+		if (nw_code_sum_add(sum, query, codes.dot, codes.scale, codes.error, codes.sqnorm,
+		                    codes.norm, n))
 			return;
 	}
 	for (int i = 0; i < n; i++)
@@ -225,52 +218,45 @@ sum_page(NwIndexPart *part, int32 class, const NwCodeQuery *query,
  * belongs to rows too new to be seen: that is checked where they are bounded.
  */
 static void
-leave_page(Search *search, NwIndexPart *part, const NwSlots *slots,
-		   const float *dot, int used, PageRest *rest)
+leave_page(Search *search, NwIndexPart *part, const NwSlots *slots, const float *dot, int used,
+           PageRest *rest)
 {
 	for (int i = 0; i < used; i++)
 	{
-		uint32		number = slots->class[i];
-		int32		class = number < (uint32) part->nclasses ?
-			nw_index_class(part, number) : -1;
+		uint32 number = slots->class[i];
+		int32 class = number < (uint32) part->nclasses ? nw_index_class(part, number) : -1;
 
 		if (ItemPointerIsValid(&slots->tid[i]) &&
-			(class < 0 || search->admitted == NULL || search->admitted[class]))
-			leave_slot(rest, slots, dot, i, class,
-					   nw_index_all_visible(part, &slots->tid[i]));
+		    (class < 0 || search->admitted == NULL || search->admitted[class]))
+			leave_slot(rest, slots, dot, i, class, nw_index_all_visible(part, &slots->tid[i]));
 	}
 }
 
 /* Bound rows one by one, those visible from below, too. */
 static void
-bound_rest(Search *search, NwIndexPart *part, const NwCodeQuery *query,
-		   PageRest *rest)
+bound_rest(Search *search, NwIndexPart *part, const NwCodeQuery *query, PageRest *rest)
 {
-	PageCodes  *codes = &rest->codes;
-	int			kept = 0;
+	PageCodes *codes = &rest->codes;
+	int kept = 0;
 
-	nw_code_bounds(query, codes->dot, codes->scale, codes->error,
-				   codes->sqnorm, codes->norm, codes->n, rest->lower,
-				   rest->upper);
-	search->heaviest = Max(search->heaviest,
-						   nw_simd->max(rest->upper, codes->n));
+	nw_code_bounds(query, codes->dot, codes->scale, codes->error, codes->sqnorm, codes->norm,
+	               codes->n, rest->lower, rest->upper);
+	search->heaviest = Max(search->heaviest, nw_simd->max(rest->upper, codes->n));
 	for (int i = 0; i < codes->n; i++)
 	{
-		double		lower = rest->lower[i];
+		double lower = rest->lower[i];
 
 		if (rest->class[i] < 0)
 		{
-			if (rest->visible[i] ||
-				nw_index_row_visible(search->reader, part, &rest->tid[i]))
+			if (rest->visible[i] || nw_index_row_visible(search->reader, part, &rest->tid[i]))
 				nw_index_report_class(part, &rest->tid[i]);
 			continue;
 		}
 		if (!rest->visible[i])
 		{
 			if (rest->upper[i] < search->heaviest - HEAVY)
-				lower = -HUGE_VAL;	/* it does not matter whether it counts */
-			else if (!nw_index_row_visible(search->reader, part,
-										   &rest->tid[i]))
+				lower = -HUGE_VAL; /* it does not matter whether it counts */
+			else if (!nw_index_row_visible(search->reader, part, &rest->tid[i]))
 				continue;
 		}
 		rest->class[kept] = rest->class[i];
@@ -286,15 +272,14 @@ bound_rest(Search *search, NwIndexPart *part, const NwCodeQuery *query,
  * the next page of the list, pinned, or InvalidBuffer.
  */
 static Buffer
-read_codes(Search *search, NwIndexPart *part, const NwCodeQuery *query,
-		   Buffer buffer, uint32 list, uint32 nth, int32 class, NwCodeSum *sum,
-		   PageRest *rest)
+read_codes(Search *search, NwIndexPart *part, const NwCodeQuery *query, Buffer buffer, uint32 list,
+           uint32 nth, int32 class, NwCodeSum *sum, PageRest *rest)
 {
-	Page		page = BufferGetPage(buffer);
-	Buffer		next = InvalidBuffer;
-	float		dot[NW_MAX_SLOTS];
-	int			used;
-	NwSlots		slots;
+	Page page = BufferGetPage(buffer);
+	Buffer next = InvalidBuffer;
+	float dot[NW_MAX_SLOTS];
+	int used;
+	NwSlots slots;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	nw_codes_check(part->index, &part->meta, &part->layout, buffer, list, nth);
@@ -303,8 +288,8 @@ read_codes(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 	if (BlockNumberIsValid(NwPageGetTail(page)->next))
 	{
 		/* it is fetched while this one is worked on */
-		next = nw_index_pin(part, NwPageGetTail(page)->next, &part->codes,
-							part->layout.scale, true);
+		next =
+			nw_index_pin(part, NwPageGetTail(page)->next, &part->codes, part->layout.scale, true);
 	}
 	nw_index_ahead(&part->codes);
 	nw_code_dots(query, slots.code, used, dot);
@@ -326,8 +311,8 @@ read_codes(Search *search, NwIndexPart *part, const NwCodeQuery *query,
 static Buffer
 first_buffer(NwIndexPart *part, BlockNumber block)
 {
-	return BlockNumberIsValid(block) ?
-		nw_index_pin(part, block, &part->codes, 0, false) : InvalidBuffer;
+	return BlockNumberIsValid(block) ? nw_index_pin(part, block, &part->codes, 0, false)
+	                                 : InvalidBuffer;
 }
 
 void
@@ -335,24 +320,23 @@ nw_bounds_refine_by_code(Search *search, Unit *unit)
 {
 	NwIndexPart *part = &search->reader->part[unit->part];
 	SearchClass *class = &search->class[unit->class];
-	Buffer		buffer;
-	LogSum		lower = {0, 0};
-	LogSum		upper = {0, 0};
-	double		low;
-	double		high;
+	Buffer buffer;
+	LogSum lower = {0, 0};
+	LogSum upper = {0, 0};
+	double low;
+	double high;
 	NwCodeQuery query;
-	NwCodeSum	sum;
-	PageRest	rest;
+	NwCodeSum sum;
+	PageRest rest;
 
-	nw_center_read(part->index, &part->meta, unit->first.list,
-				   search->center);
+	nw_center_read(part->index, &part->meta, unit->first.list, search->center);
 	nw_code_query(&query, search->query, search->center, search->t);
 	nw_code_sum_init(&sum, &query, unit->radius, unit->error, unit->norm_min);
 	buffer = first_buffer(part, unit->first.block);
 	for (uint32 nth = 0; BufferIsValid(buffer); nth++)
 	{
-		buffer = read_codes(search, part, &query, buffer, unit->first.list,
-							nth, unit->class, &sum, &rest);
+		buffer = read_codes(search, part, &query, buffer, unit->first.list, nth, unit->class, &sum,
+		                    &rest);
 		add_log(&upper, log_sum(rest.upper, rest.codes.n));
 		add_log(&lower, log_sum(rest.lower, rest.codes.n));
 	}
@@ -371,24 +355,22 @@ nw_bounds_refine_by_code(Search *search, Unit *unit)
 void
 nw_bounds_take_common(Search *search)
 {
-	PageRest	rest;
+	PageRest rest;
 
 	for (int i = 0; i < search->reader->nparts; i++)
 	{
 		NwIndexPart *part = &search->reader->part[i];
-		NwListData	data;
+		NwListData data;
 		NwCodeQuery query;
-		Buffer		buffer;
+		Buffer buffer;
 
 		nw_list_read(part->index, &part->meta, NW_COMMON_LIST, &data);
-		nw_center_read(part->index, &part->meta, NW_COMMON_LIST,
-					   search->center);
+		nw_center_read(part->index, &part->meta, NW_COMMON_LIST, search->center);
 		nw_code_query(&query, search->query, search->center, search->t);
 		buffer = first_buffer(part, data.first_page);
 		for (uint32 nth = 0; BufferIsValid(buffer); nth++)
 		{
-			buffer = read_codes(search, part, &query, buffer, NW_COMMON_LIST,
-								nth, -1, NULL, &rest);
+			buffer = read_codes(search, part, &query, buffer, NW_COMMON_LIST, nth, -1, NULL, &rest);
 			for (int j = 0; j < rest.codes.n; j++)
 			{
 				CommonSums *sums = &search->common[rest.class[j]];
@@ -412,14 +394,13 @@ add_exact(Search *search, int which, NwPageAt first, NwMass *mass)
 	NwIndexPart *part = &search->reader->part[which];
 	NwPageRows *rows;
 
-	nw_index_first_page(&search->pages, search->reader, part, first,
-						search->wanted);
+	nw_index_first_page(&search->pages, search->reader, part, first, search->wanted);
 	while ((rows = nw_index_next_page(&search->pages)) != NULL)
 	{
-		double		score[NW_MAX_SLOTS];
-		double		bin[NW_MAX_SLOTS];
-		uint64_t	hi[NW_MAX_SLOTS];
-		uint64_t	lo[NW_MAX_SLOTS];
+		double score[NW_MAX_SLOTS];
+		double bin[NW_MAX_SLOTS];
+		uint64_t hi[NW_MAX_SLOTS];
+		uint64_t lo[NW_MAX_SLOTS];
 
 		nw_index_measure_page(&search->pages, rows, search->query, score);
 		nw_query_score(search->query, score, rows->n, score);
@@ -428,10 +409,9 @@ add_exact(Search *search, int which, NwPageAt first, NwMass *mass)
 			nw_mass_add_run(mass, rows->n, bin, hi, lo);
 		for (int i = 0; i < rows->n && mass == NULL; i++)
 		{
-			int			number = nw_index_class(part, rows->class[i]);
+			int number = nw_index_class(part, rows->class[i]);
 
-			nw_mass_add_split(&search->class[search->place[number]].mass,
-							  bin[i], hi[i], lo[i]);
+			nw_mass_add_split(&search->class[search->place[number]].mass, bin[i], hi[i], lo[i]);
 		}
 		search->work->exact += rows->n;
 	}
@@ -440,7 +420,7 @@ add_exact(Search *search, int which, NwPageAt first, NwMass *mass)
 void
 nw_bounds_refine_exactly(Search *search, Unit *unit)
 {
-	NwMass		mass;
+	NwMass mass;
 
 	nw_mass_clear(&mass);
 	add_exact(search, unit->part, unit->first, &mass);
@@ -455,7 +435,7 @@ nw_bounds_read_common(Search *search)
 	for (int i = 0; i < search->reader->nparts; i++)
 	{
 		NwIndexPart *part = &search->reader->part[i];
-		NwListData	data;
+		NwListData data;
 
 		nw_list_read(part->index, &part->meta, NW_COMMON_LIST, &data);
 		add_exact(search, i, nw_list_start(NW_COMMON_LIST, &data), NULL);
@@ -468,8 +448,7 @@ nw_bounds_read_common(Search *search)
 		{
 			class->common.lower.sum = 0;
 			if (!nw_mass_is_empty(&class->mass))
-				add_log(&class->common.lower,
-						nw_scaled_log(nw_mass_value(&class->mass)));
+				add_log(&class->common.lower, nw_scaled_log(nw_mass_value(&class->mass)));
 			class->common.upper = class->common.lower;
 		}
 	}

@@ -12,15 +12,15 @@
 
 #include "lib/binaryheap.h"
 
+#include "index/search.h"
 #include "math/elementary.h"
 #include "math/mass.h"
-#include "index/search.h"
 
 /* A sum of exponentials: sum * exp(top). */
 typedef struct LogSum
 {
-	double		top;
-	double		sum;
+	double top;
+	double sum;
 } LogSum;
 
 /* How well a list is known. */
@@ -34,72 +34,72 @@ typedef enum UnitState
 /* A list with a class of its own. */
 typedef struct Unit
 {
-	int			part;
-	NwPageAt	first;			/* page */
-	int32		class;
-	uint32		slots;
-	float		radius;			/* as in NwListData */
-	float		spread;
-	float		error;
-	float		norm_min;
-	UnitState	state;
-	double		lower;			/* logarithms of its mass */
-	double		upper;
-	double		weight;			/* the upper bound at first */
-	double		gain;			/* what an exact pass would tell, for its cost */
+	int part;
+	NwPageAt first; /* page */
+	int32 class;
+	uint32 slots;
+	float radius; /* as in NwListData */
+	float spread;
+	float error;
+	float norm_min;
+	UnitState state;
+	double lower; /* logarithms of its mass */
+	double upper;
+	double weight; /* the upper bound at first */
+	double gain;   /* what an exact pass would tell, for its cost */
 } Unit;
 
 /* Bounds on what a class has in common lists. */
 typedef struct CommonSums
 {
-	LogSum		lower;
-	LogSum		upper;
+	LogSum lower;
+	LogSum upper;
 } CommonSums;
 
 /* What is known of a class that has lists of its own, or may be the answer. */
 typedef struct SearchClass
 {
-	int			number;			/* the reader's */
-	LogSum		lower;
-	LogSum		upper;
-	CommonSums	common;			/* of its rows in common lists */
-	int64		slots;
-	LogSum		coded;			/* upper sums of what was coded, */
-	LogSum		coded_lower;	/* lower sums, */
-	int64		coded_slots;	/* and how many slots that was */
-	NwMass		mass;			/* of what was read exactly */
-	int			first_unit;		/* in an order by class: its own, */
-	int			next_unit;		/* and those not read exactly yet, */
-	int			end_unit;		/* up to here */
+	int number; /* the reader's */
+	LogSum lower;
+	LogSum upper;
+	CommonSums common; /* of its rows in common lists */
+	int64 slots;
+	LogSum coded;       /* upper sums of what was coded, */
+	LogSum coded_lower; /* lower sums, */
+	int64 coded_slots;  /* and how many slots that was */
+	NwMass mass;        /* of what was read exactly */
+	int first_unit;     /* in an order by class: its own, */
+	int next_unit;      /* and those not read exactly yet, */
+	int end_unit;       /* up to here */
 } SearchClass;
 
 typedef struct Search
 {
 	NwIndexReader *reader;
 	const NwQuery *query;
-	int			nall;			/* classes that the reader numbers */
-	bool	   *admitted;		/* [nall] NULL where all are */
-	int			nasked;
-	int		   *asked;			/* [nasked] classes admitted by name */
-	bool	   *wanted;			/* [nall] still contending, */
-	int64		wanted_slots;	/* with so many slots in lists of their own */
-	int32	   *place;			/* [nall] in the array below, or -1 */
-	CommonSums *common;			/* [nall] NULL where nothing is in common lists */
-	int			nclasses;
-	int			allocated;
-	SearchClass *class;			/* [nclasses] what is left to tell apart */
-	int			nunits;
-	Unit	   *unit;			/* [nunits] */
-	Unit	  **order;			/* [nunits] by class, once that is needed */
+	int nall;       /* classes that the reader numbers */
+	bool *admitted; /* [nall] NULL where all are */
+	int nasked;
+	int *asked;         /* [nasked] classes admitted by name */
+	bool *wanted;       /* [nall] still contending, */
+	int64 wanted_slots; /* with so many slots in lists of their own */
+	int32 *place;       /* [nall] in the array below, or -1 */
+	CommonSums *common; /* [nall] NULL where nothing is in common lists */
+	int nclasses;
+	int allocated;
+	SearchClass *class; /* [nclasses] what is left to tell apart */
+	int nunits;
+	Unit *unit;                 /* [nunits] */
+	Unit **order;               /* [nunits] by class, once that is needed */
 	binaryheap *heaviest_first; /* those not coded yet, and some that are */
-	int64		slots;			/* of all units */
-	int64		common_slots;
-	int			leading;		/* the class that leads, if any, */
-	double		lead;			/* its lower bound, */
-	int			challenger;		/* and who comes next to it from above */
-	double		heaviest;		/* upper bound of a row's score so far */
-	float	   *t;				/* [dim] */
-	float	   *center;			/* [dim] */
+	int64 slots;                /* of all units */
+	int64 common_slots;
+	int leading;     /* the class that leads, if any, */
+	double lead;     /* its lower bound, */
+	int challenger;  /* and who comes next to it from above */
+	double heaviest; /* upper bound of a row's score so far */
+	float *t;        /* [dim] */
+	float *center;   /* [dim] */
 	NwIndexPages pages;
 	NwSearchWork *work;
 } Search;
@@ -128,8 +128,7 @@ add_log(LogSum *to, double value)
 static inline double
 log_of(const LogSum *sum)
 {
-	return sum->sum == 0 ? -HUGE_VAL :
-		sum->sum == 1 ? sum->top : sum->top + nw_log(sum->sum);
+	return sum->sum == 0 ? -HUGE_VAL : sum->sum == 1 ? sum->top : sum->top + nw_log(sum->sum);
 }
 
 /* Say whether a class may still be the answer. */
@@ -140,7 +139,7 @@ is_wanted(const Search *search, int class)
 }
 
 /* The place of a class, by the reader's number; it gets one where it has none. */
-extern int	nw_search_place(Search *search, int number);
+extern int nw_search_place(Search *search, int number);
 
 /* Take in the lists of one part. */
 extern void nw_bounds_take_lists(Search *search, int number);
@@ -160,4 +159,4 @@ extern void nw_bounds_refine_exactly(Search *search, Unit *unit);
  */
 extern void nw_bounds_read_common(Search *search);
 
-#endif							/* NW_INDEX_BOUNDS_H */
+#endif /* NW_INDEX_BOUNDS_H */

@@ -22,50 +22,46 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "math/kmeans.h"
 #include "index/build.h"
+#include "math/kmeans.h"
 #include "math/simd/simd.h"
 
 /* Rows of a sample that are enough for a list. */
-#define SAMPLE_PER_LIST		64
+#define SAMPLE_PER_LIST 64
 
-#define CLUSTER_ITERATIONS	12
+#define CLUSTER_ITERATIONS 12
 
 /* ---- what is to be indexed ---- */
 
 void
 nw_index_describe(Relation index, NwLayout *layout, Oid *label_type)
 {
-	TupleDesc	desc = RelationGetDescr(index);
+	TupleDesc desc = RelationGetDescr(index);
 	Form_pg_attribute embedding = TupleDescAttr(desc, NW_INDEX_EMBEDDING);
-	int32		typmod = embedding->atttypmod;
+	int32 typmod = embedding->atttypmod;
 	NwVectorType type;
-	int			dim;
+	int dim;
 
 	if (desc->natts != 2)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("an nw index needs one embedding and one included label"),
-				 errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
+		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		                errmsg("an nw index needs one embedding and one included label"),
+		                errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
 	nw_index_refuse_code(index);
 	type = nw_vector_type(getBaseTypeAndTypmod(embedding->atttypid, &typmod));
 	if (type == NW_NOT_A_VECTOR)
 		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" is no vector or halfvec",
-						NameStr(embedding->attname))));
+		        (errcode(ERRCODE_DATATYPE_MISMATCH),
+		         errmsg("column \"%s\" is no vector or halfvec", NameStr(embedding->attname))));
 	dim = nw_vector_typmod_dim(typmod);
 	if (dim == 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("column \"%s\" does not have dimensions",
-						NameStr(embedding->attname)),
-				 errhint("Declare them: ALTER TABLE ... ALTER COLUMN ... TYPE vector(n).")));
+		        (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		         errmsg("column \"%s\" does not have dimensions", NameStr(embedding->attname)),
+		         errhint("Declare them: ALTER TABLE ... ALTER COLUMN ... TYPE vector(n).")));
 	if (dim > NW_INDEX_MAX_DIM)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("column \"%s\" has %d dimensions, an nw index at most %d",
-						NameStr(embedding->attname), dim, NW_INDEX_MAX_DIM)));
+		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+		                errmsg("column \"%s\" has %d dimensions, an nw index at most %d",
+		                       NameStr(embedding->attname), dim, NW_INDEX_MAX_DIM)));
 	nw_layout_init(layout, dim, type);
 	*label_type = TupleDescAttr(desc, NW_INDEX_LABEL)->atttypid;
 }
@@ -74,26 +70,22 @@ nw_index_describe(Relation index, NwLayout *layout, Oid *label_type)
 static int
 class_of(Build *build, Datum label)
 {
-	NwBytes		image = nw_label_image(build->index, &build->label_out, &label);
-	int			class = nw_images_add(build->images, image);
+	NwBytes image = nw_label_image(build->index, &build->label_out, &label);
+	int class = nw_images_add(build->images, image);
 
 	if (class >= build->class_allocated)
 	{
-		int			old = build->class_allocated;
+		int old = build->class_allocated;
 
 		build->class_allocated += old / 4;
-		build->class = repalloc_huge(build->class, build->class_allocated *
-									 sizeof(BuildClass));
-		memset(build->class + old, 0,
-			   (build->class_allocated - old) * sizeof(BuildClass));
-		if (nw_images_memory(build->images) +
-			build->class_allocated * sizeof(BuildClass) >
-			(Size) maintenance_work_mem * 1024)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("labels of index \"%s\" do not fit in maintenance_work_mem",
-							RelationGetRelationName(build->index)),
-					 errhint("Raise maintenance_work_mem.")));
+		build->class = repalloc_huge(build->class, build->class_allocated * sizeof(BuildClass));
+		memset(build->class + old, 0, (build->class_allocated - old) * sizeof(BuildClass));
+		if (nw_images_memory(build->images) + build->class_allocated * sizeof(BuildClass) >
+		    (Size) maintenance_work_mem * 1024)
+			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			                errmsg("labels of index \"%s\" do not fit in maintenance_work_mem",
+			                       RelationGetRelationName(build->index)),
+			                errhint("Raise maintenance_work_mem.")));
 	}
 	return class;
 }
@@ -102,14 +94,13 @@ class_of(Build *build, Datum label)
 
 /* Count a row, and keep it in the sample or not. */
 static void
-sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-		   bool alive, void *state)
+sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
 {
-	Build	   *build = state;
+	Build *build = state;
 	NwVectorData vector;
 	MemoryContext old;
-	int64		place = build->sampled;
-	int			class;
+	int64 place = build->sampled;
+	int class;
 
 	(void) index;
 	(void) tid;
@@ -128,10 +119,9 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 		build->sampled++;
 	if (place < build->sample_size)
 	{
-		(void) nw_vector_bytes(build->index, &build->layout,
-							   values[NW_INDEX_EMBEDDING], &vector);
+		(void) nw_vector_bytes(build->index, &build->layout, values[NW_INDEX_EMBEDDING], &vector);
 		memcpy(build->sample + place * build->layout.dim, vector.x,
-			   build->layout.dim * sizeof(float));
+		       build->layout.dim * sizeof(float));
 		build->sample_class[place] = class;
 	}
 	MemoryContextSwitchTo(old);
@@ -142,19 +132,18 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 static void
 sample_table(Build *build)
 {
-	Size		each = build->layout.dim * sizeof(float) + sizeof(int32);
-	Size		room = (Size) maintenance_work_mem * 1024 / 4;
+	Size each = build->layout.dim * sizeof(float) + sizeof(int32);
+	Size room = (Size) maintenance_work_mem * 1024 / 4;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_SAMPLE);
 	build->sample_size = (int) Max(Min(room / each, 1000000), 64);
-	build->sample = palloc_extended((Size) build->sample_size *
-									build->layout.dim * sizeof(float),
-									MCXT_ALLOC_HUGE);
-	build->sample_class = palloc_extended((Size) build->sample_size *
-										  sizeof(int32), MCXT_ALLOC_HUGE);
+	build->sample = palloc_extended((Size) build->sample_size * build->layout.dim * sizeof(float),
+	                                MCXT_ALLOC_HUGE);
+	build->sample_class =
+		palloc_extended((Size) build->sample_size * sizeof(int32), MCXT_ALLOC_HUGE);
 	nw_random_seed(&build->random, 0);
-	(void) table_index_build_scan(build->heap, build->index, build->info,
-								  true, true, sample_row, build, NULL);
+	(void) table_index_build_scan(build->heap, build->index, build->info, true, true, sample_row,
+	                              build, NULL);
 	for (int i = 0; i < build->sampled; i++)
 		build->class[build->sample_class[i]].sampled++;
 }
@@ -165,17 +154,13 @@ sample_table(Build *build)
 static uint32
 most_lists(const Build *build)
 {
-	uint32		least = 1;
-	uint32		most = NW_LISTS_MAX;
+	uint32 least = 1;
+	uint32 most = NW_LISTS_MAX;
 
 	while (least < most)
 	{
-		uint32		middle = (least + most + 1) / 2;
-		NwKmeans	task = {
-			.n = 2 * middle,
-			.dim = build->layout.dim,
-			.k = middle
-		};
+		uint32 middle = (least + most + 1) / 2;
+		NwKmeans task = {.n = 2 * middle, .dim = build->layout.dim, .k = middle};
 
 		if (nw_kmeans_memory(&task) <= (Size) maintenance_work_mem * 1024 / 4)
 			least = middle;
@@ -189,9 +174,8 @@ most_lists(const Build *build)
 static uint32
 class_lists(const Build *build, const BuildClass *class)
 {
-	int			option = nw_index_lists_option(build->index);
-	double		wanted = option != NW_LISTS_AUTO ? option :
-		rint(sqrt((double) class->rows) / 4);
+	int option = nw_index_lists_option(build->index);
+	double wanted = option != NW_LISTS_AUTO ? option : rint(sqrt((double) class->rows) / 4);
 
 	if (class->rows < NW_SMALL_CLASS || class->sampled == 0)
 		return 0;
@@ -203,10 +187,10 @@ class_lists(const Build *build, const BuildClass *class)
 static void
 plan_lists(Build *build)
 {
-	Size		each = build->layout.dim * sizeof(float) + sizeof(BuildList);
-	Size		room = (Size) maintenance_work_mem * 1024 / 4 / each;
-	uint64		wanted = 0;
-	double		share;
+	Size each = build->layout.dim * sizeof(float) + sizeof(BuildList);
+	Size room = (Size) maintenance_work_mem * 1024 / 4 / each;
+	uint64 wanted = 0;
+	double share;
 
 	build->most_lists = most_lists(build);
 	for (int i = 0; i < build->images->n; i++)
@@ -217,17 +201,16 @@ plan_lists(Build *build)
 	for (int i = 0; i < build->images->n; i++)
 	{
 		BuildClass *class = &build->class[i];
-		uint32		n = class_lists(build, class);
+		uint32 n = class_lists(build, class);
 
 		class->nlists = n > 0 ? (uint32) Max(1, n * share) : 0;
 		class->first_list = build->nlists;
 		build->nlists += class->nlists;
 	}
-	build->list = palloc_extended(build->nlists * sizeof(BuildList),
-								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	build->center = palloc_extended((Size) build->nlists * build->layout.dim *
-									sizeof(float),
-									MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	build->list =
+		palloc_extended(build->nlists * sizeof(BuildList), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	build->center = palloc_extended((Size) build->nlists * build->layout.dim * sizeof(float),
+	                                MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 i = 0; i < build->nlists; i++)
 		build->list[i].data.norm_min = INFINITY;
 }
@@ -245,21 +228,18 @@ static void
 cluster_class(Build *build, int number, const float **row, int n)
 {
 	BuildClass *class = &build->class[number];
-	NwKmeans	task = {
-		.n = n,
-		.dim = build->layout.dim,
-		.k = class->nlists,
-		.restarts = 1,
-		.max_iterations = CLUSTER_ITERATIONS,
-		.seed = nw_random_derive(0, number),
-		.interrupt = check_interrupts
-	};
-	Size		room = (Size) maintenance_work_mem * 1024 / 4;
-	float	   *center = build->center +
-		(Size) class->first_list * build->layout.dim;
-	void	   *work;
-	int		   *assignment;
-	int		   *members;
+	NwKmeans task = {.n = n,
+	                 .dim = build->layout.dim,
+	                 .k = class->nlists,
+	                 .restarts = 1,
+	                 .max_iterations = CLUSTER_ITERATIONS,
+	                 .seed = nw_random_derive(0, number),
+	                 .interrupt = check_interrupts};
+	Size room = (Size) maintenance_work_mem * 1024 / 4;
+	float *center = build->center + (Size) class->first_list * build->layout.dim;
+	void *work;
+	int *assignment;
+	int *members;
 
 	/* a random part of the sample serves as well */
 	task.n = Min(task.n, SAMPLE_PER_LIST * task.k);
@@ -279,7 +259,7 @@ cluster_class(Build *build, int number, const float **row, int n)
 static void
 center_common(Build *build)
 {
-	int			dim = build->layout.dim;
+	int dim = build->layout.dim;
 
 	memset(build->wide, 0, dim * sizeof(double));
 	for (int i = 0; i < build->sampled; i++)
@@ -295,23 +275,20 @@ center_common(Build *build)
 static void
 cluster_sample(Build *build)
 {
-	int			dim = build->layout.dim;
-	int			nclasses = build->images->n;
-	int		   *start;
+	int dim = build->layout.dim;
+	int nclasses = build->images->n;
+	int *start;
 	const float **row;
-	uint32		most = 1;
+	uint32 most = 1;
 
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
-								 NW_PHASE_CLUSTER);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_CLUSTER);
 	plan_lists(build);
 	build->wide = palloc(dim * sizeof(double));
 	center_common(build);
 
 	/* gather the sampled rows of each class */
-	start = palloc_extended(((Size) nclasses + 1) * sizeof(int),
-							MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	row = palloc_extended(Max(build->sampled, 1) * sizeof(float *),
-						  MCXT_ALLOC_HUGE);
+	start = palloc_extended(((Size) nclasses + 1) * sizeof(int), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	row = palloc_extended(Max(build->sampled, 1) * sizeof(float *), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < nclasses; i++)
 		start[i + 1] = start[i] + build->class[i].sampled;
 	for (int i = 0; i < build->sampled; i++)
@@ -323,8 +300,7 @@ cluster_sample(Build *build)
 		for (uint32 k = 0; k < class->nlists; k++)
 			build->list[class->first_list + k].data.class = i;
 		if (class->nlists > 0)
-			cluster_class(build, i, row + start[i] - class->sampled,
-						  class->sampled);
+			cluster_class(build, i, row + start[i] - class->sampled, class->sampled);
 		most = Max(most, class->nlists);
 	}
 	build->distance = palloc(most * sizeof(double));
@@ -341,15 +317,14 @@ static uint32
 choose_list(Build *build, int number, const float *x)
 {
 	const BuildClass *class = &build->class[number];
-	uint32		best = 0;
+	uint32 best = 0;
 
 	if (class->nlists == 0)
 		return NW_COMMON_LIST;
 	for (int j = 0; j < build->layout.dim; j++)
 		build->wide[j] = x[j];
-	nw_simd->sqdist(build->wide, build->center +
-					(Size) class->first_list * build->layout.dim,
-					build->layout.dim, class->nlists, build->distance);
+	nw_simd->sqdist(build->wide, build->center + (Size) class->first_list * build->layout.dim,
+	                build->layout.dim, class->nlists, build->distance);
 	for (uint32 i = 1; i < class->nlists; i++)
 	{
 		if (build->distance[i] < build->distance[best])
@@ -360,17 +335,16 @@ choose_list(Build *build, int number, const float *x)
 
 /* Hand a row to the sort. */
 static void
-assign_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-		   bool alive, void *state)
+assign_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
 {
-	Build	   *build = state;
+	Build *build = state;
 	TupleTableSlot *slot = build->slot;
 	NwVectorData vector;
 	MemoryContext old;
 	const char *bytes;
-	bytea	   *stored;
-	uint32		list;
-	int			class;
+	bytea *stored;
+	uint32 list;
+	int class;
 
 	(void) index;
 	(void) alive;
@@ -379,8 +353,7 @@ assign_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
 
 	old = MemoryContextSwitchTo(build->row_mcxt);
 	class = class_of(build, values[NW_INDEX_LABEL]);
-	bytes = nw_vector_bytes(build->index, &build->layout,
-							values[NW_INDEX_EMBEDDING], &vector);
+	bytes = nw_vector_bytes(build->index, &build->layout, values[NW_INDEX_EMBEDDING], &vector);
 	list = choose_list(build, class, vector.x);
 	build->list[list].rows++;
 	build->rows++;
@@ -405,10 +378,10 @@ static void
 begin_sort(Build *build)
 {
 	/* by class, too: a search then goes through the common list in order */
-	AttrNumber	attributes[] = {1, 3};
-	Oid			less[] = {Int4LessOperator, Int4LessOperator};
-	Oid			collations[] = {InvalidOid, InvalidOid};
-	bool		nulls_first[] = {false, false};
+	AttrNumber attributes[] = {1, 3};
+	Oid less[] = {Int4LessOperator, Int4LessOperator};
+	Oid collations[] = {InvalidOid, InvalidOid};
+	bool nulls_first[] = {false, false};
 
 	build->desc = CreateTemplateTupleDesc(4);
 	TupleDescInitEntry(build->desc, 1, "list", INT4OID, -1, 0);
@@ -416,41 +389,36 @@ begin_sort(Build *build)
 	TupleDescInitEntry(build->desc, 3, "class", INT4OID, -1, 0);
 	TupleDescInitEntry(build->desc, 4, "vector", BYTEAOID, -1, 0);
 	build->slot = MakeSingleTupleTableSlot(build->desc, &TTSOpsVirtual);
-	build->sort = tuplesort_begin_heap(build->desc, 2, attributes, less,
-									   collations, nulls_first,
-									   maintenance_work_mem / 2, NULL,
-									   TUPLESORT_NONE);
+	build->sort = tuplesort_begin_heap(build->desc, 2, attributes, less, collations, nulls_first,
+	                                   maintenance_work_mem / 2, NULL, TUPLESORT_NONE);
 }
 
 IndexBuildResult *
 nw_index_build(Relation heap, Relation index, IndexInfo *info)
 {
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
-	Build		build = {.heap = heap, .index = index, .info = info};
-	MemoryContext mcxt = AllocSetContextCreate(CurrentMemoryContext,
-											   "nwhead index build",
-											   ALLOCSET_DEFAULT_SIZES);
+	Build build = {.heap = heap, .index = index, .info = info};
+	MemoryContext mcxt =
+		AllocSetContextCreate(CurrentMemoryContext, "nwhead index build", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(mcxt);
-	Oid			label_type;
+	Oid label_type;
 
 	if (RelationGetNumberOfBlocks(index) != 0)
-		elog(ERROR, "index \"%s\" already contains data",
-			 RelationGetRelationName(index));
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 	nw_index_describe(index, &build.layout, &label_type);
 	nw_textout_init(&build.label_out, label_type, mcxt);
 	build.images = nw_images_create(mcxt);
 	build.class_allocated = 64;
 	build.class = palloc0(build.class_allocated * sizeof(BuildClass));
-	build.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row",
-										   ALLOCSET_DEFAULT_SIZES);
+	build.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row", ALLOCSET_DEFAULT_SIZES);
 
 	sample_table(&build);
 	cluster_sample(&build);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_ASSIGN);
 	begin_sort(&build);
-	result->heap_tuples = table_index_build_scan(heap, index, info, true, true,
-												 assign_row, &build, NULL);
+	result->heap_tuples =
+		table_index_build_scan(heap, index, info, true, true, assign_row, &build, NULL);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_SORT);
 	tuplesort_performsort(build.sort);
 	nw_index_write(&build);

@@ -28,60 +28,61 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "bytes/tree_page.h"
 #include "compat.h"
-#include "math/spectral.h"
-#include "sets/labels.h"
 #include "index/info.h"
 #include "index/read.h"
 #include "math/simd/simd.h"
-#include "bytes/tree_page.h"
+#include "math/spectral.h"
+#include "sets/labels.h"
 
 /* A row of the index, by its TID. */
 typedef struct Found
 {
-	ItemPointerData tid;		/* key */
-	uint32		class;
-	uint32		checksum;		/* of the vector's bytes */
-	bool		seen;			/* in the table, too */
+	ItemPointerData tid; /* key */
+	uint32 class;
+	uint32 checksum; /* of the vector's bytes */
+	bool seen;       /* in the table, too */
 } Found;
 
 typedef struct Check
 {
-	Relation	index;
-	Relation	heap;
-	NwMeta		meta;
-	NwLayout	layout;
+	Relation index;
+	Relation heap;
+	NwMeta meta;
+	NwLayout layout;
 	BlockNumber nblocks;
-	uint8	   *kind;			/* [nblocks] 0 for a page never used */
-	bool	   *reached;		/* [nblocks] */
-	NwTextOut	label_out;
-	NwLabels   *images;
-	uint32	   *first_list;		/* [classes] */
-	uint32	   *nlists;
-	int			label_allocated;
-	uint32		labelled;		/* lists that classes name */
-	HTAB	   *found;
-	int64		rows;
+	uint8 *kind;   /* [nblocks] 0 for a page never used */
+	bool *reached; /* [nblocks] */
+	NwTextOut label_out;
+	NwLabels *images;
+	uint32 *first_list; /* [classes] */
+	uint32 *nlists;
+	int label_allocated;
+	uint32 labelled; /* lists that classes name */
+	HTAB *found;
+	int64 rows;
 	MemoryContext row_mcxt;
-	float	   *x;
-	double	   *wide;
-	int8	   *code;
-	float	   *center;
-	float	   *rest;
-	NwGram		gram;
-	char	   *bytes;
+	float *x;
+	double *wide;
+	int8 *code;
+	float *center;
+	float *rest;
+	NwGram gram;
+	char *bytes;
 } Check;
 
 /* Report what is wrong with the index. */
-#define report(check, ...) \
-	ereport(ERROR, \
-			(errcode(ERRCODE_INDEX_CORRUPTED), \
-			 errmsg("index \"%s\" is corrupted", \
-					RelationGetRelationName((check)->index)), \
-			 errdetail_internal(__VA_ARGS__), \
-			 RecoveryInProgress() ? \
-			 errhint("Replay may have changed it meanwhile: call pg_wal_replay_pause() and check again.") : \
-			 errhint("Please REINDEX it.")))
+#define report(check, ...)                                                                              \
+	ereport(                                                                                            \
+		ERROR,                                                                                          \
+		(errcode(ERRCODE_INDEX_CORRUPTED),                                                              \
+	     errmsg("index \"%s\" is corrupted", RelationGetRelationName((check)->index)),                  \
+	     errdetail_internal(__VA_ARGS__),                                                               \
+	     RecoveryInProgress()                                                                           \
+	         ? errhint(                                                                                 \
+				   "Replay may have changed it meanwhile: call pg_wal_replay_pause() and check again.") \
+	         : errhint("Please REINDEX it.")))
 
 /* ---- pages ---- */
 
@@ -90,19 +91,15 @@ static void
 check_pages(Check *check)
 {
 	/* nothing on disk is newer than the log */
-	XLogRecPtr	latest = RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) :
-		GetXLogInsertRecPtr();
+	XLogRecPtr latest = RecoveryInProgress() ? GetXLogReplayRecPtr(NULL) : GetXLogInsertRecPtr();
 
 	check->nblocks = RelationGetNumberOfBlocks(check->index);
-	check->kind = palloc_extended(check->nblocks,
-								  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	check->reached = palloc_extended(check->nblocks,
-									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	check->kind = palloc_extended(check->nblocks, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	check->reached = palloc_extended(check->nblocks, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (BlockNumber block = 0; block < check->nblocks; block++)
 	{
-		Buffer		buffer = ReadBufferExtended(check->index, MAIN_FORKNUM,
-												block, RBM_NORMAL, NULL);
-		Page		page = BufferGetPage(buffer);
+		Buffer buffer = ReadBufferExtended(check->index, MAIN_FORKNUM, block, RBM_NORMAL, NULL);
+		Page page = BufferGetPage(buffer);
 		const PageHeaderData *header = (PageHeader) page;
 		const NwPageTail *tail;
 
@@ -110,23 +107,22 @@ check_pages(Check *check)
 		if (!PageIsNew(page))
 		{
 			if (PageGetPageSize(page) != BLCKSZ ||
-				PageGetSpecialSize(page) != MAXALIGN(sizeof(NwPageTail)))
+			    PageGetSpecialSize(page) != MAXALIGN(sizeof(NwPageTail)))
 				report(check, "Block %u has no proper page.", block);
 			tail = NwPageGetTail(page);
 			if (tail->magic != NW_PAGE_MAGIC || tail->kind < NW_PAGE_META ||
-				tail->kind > NW_PAGE_TREE)
+			    tail->kind > NW_PAGE_TREE)
 				report(check, "Block %u has a page of unknown kind.", block);
-			if (header->pd_lower != header->pd_upper ||
-				header->pd_upper > header->pd_special ||
-				header->pd_lower < SizeOfPageHeaderData ||
-				(header->pd_lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0 ||
-				header->pd_flags != 0 || header->pd_prune_xid != 0 ||
-				PageGetPageLayoutVersion(page) != PG_PAGE_LAYOUT_VERSION)
+			if (header->pd_lower != header->pd_upper || header->pd_upper > header->pd_special ||
+			    header->pd_lower < SizeOfPageHeaderData ||
+			    (header->pd_lower - SizeOfPageHeaderData) % sizeof(ItemIdData) != 0 ||
+			    header->pd_flags != 0 || header->pd_prune_xid != 0 ||
+			    PageGetPageLayoutVersion(page) != PG_PAGE_LAYOUT_VERSION)
 				report(check, "Block %u has a damaged page header.", block);
 			if (PageGetLSN(page) > latest)
 				report(check, "Block %u is from the future.", block);
 			if (tail->next != InvalidBlockNumber &&
-				(tail->kind != NW_PAGE_CODES || tail->next >= check->nblocks))
+			    (tail->kind != NW_PAGE_CODES || tail->next >= check->nblocks))
 				report(check, "Block %u leads nowhere.", block);
 			check->kind[block] = tail->kind;
 		}
@@ -150,22 +146,19 @@ reach(Check *check, BlockNumber block, NwPageKind kind, bool again)
 static void
 check_meta(Check *check)
 {
-	NwMeta	   *meta = &check->meta;
-	uint64		centers;
+	NwMeta *meta = &check->meta;
+	uint64 centers;
 
 	nw_meta_read(check->index, meta, &check->layout);
-	if (meta->first_lists >= check->nblocks ||
-		meta->first_centers >= check->nblocks ||
-		meta->nlists / NW_LISTS_PER_PAGE >= check->nblocks)
+	if (meta->first_lists >= check->nblocks || meta->first_centers >= check->nblocks ||
+	    meta->nlists / NW_LISTS_PER_PAGE >= check->nblocks)
 		report(check, "The meta page names pages that are not there.");
 	reach(check, 0, NW_PAGE_META, false);
 	for (uint32 i = 0; i < meta->nlists; i += NW_LISTS_PER_PAGE)
-		reach(check, meta->first_lists + i / NW_LISTS_PER_PAGE, NW_PAGE_LISTS,
-			  false);
+		reach(check, meta->first_lists + i / NW_LISTS_PER_PAGE, NW_PAGE_LISTS, false);
 	centers = (uint64) meta->nlists * meta->dim * sizeof(float);
 	for (uint64 at = 0; at < centers; at += NW_PAGE_ROOM)
-		reach(check, meta->first_centers + at / NW_PAGE_ROOM, NW_PAGE_CENTERS,
-			  false);
+		reach(check, meta->first_centers + at / NW_PAGE_ROOM, NW_PAGE_CENTERS, false);
 }
 
 /* ---- classes ---- */
@@ -173,42 +166,40 @@ check_meta(Check *check)
 /* The numbers of a tree, in order. */
 typedef struct Keys
 {
-	int64		n;
-	int64		allocated;
-	uint64	   *key;
+	int64 n;
+	int64 allocated;
+	uint64 *key;
 } Keys;
 
 /* Order numbers. */
 static int
 compare_keys(const void *a, const void *b)
 {
-	uint64		x = *(const uint64 *) a;
-	uint64		y = *(const uint64 *) b;
+	uint64 x = *(const uint64 *) a;
+	uint64 y = *(const uint64 *) b;
 
 	return (x > y) - (x < y);
 }
 
 /* Take the numbers of a leaf, which are to rise from the least to the most. */
 static void
-take_leaf(Check *check, BlockNumber block, NwTreePage *leaf, uint64 least,
-		  uint64 most, bool first, Keys *keys)
+take_leaf(Check *check, BlockNumber block, NwTreePage *leaf, uint64 least, uint64 most, bool first,
+          Keys *keys)
 {
 	qsort(leaf->key, leaf->n, sizeof(uint64), compare_keys);
 	if (!first && (leaf->n == 0 || leaf->key[0] != least))
-		report(check, "Block %u does not begin where the page above says.",
-			   block);
+		report(check, "Block %u does not begin where the page above says.", block);
 	if (keys->n + leaf->n > keys->allocated)
 	{
 		keys->allocated = 2 * (keys->n + leaf->n);
-		keys->key = keys->key == NULL ?
-			palloc_extended(keys->allocated * sizeof(uint64),
-							MCXT_ALLOC_HUGE) :
-			repalloc_huge(keys->key, keys->allocated * sizeof(uint64));
+		keys->key = keys->key == NULL
+		                ? palloc_extended(keys->allocated * sizeof(uint64), MCXT_ALLOC_HUGE)
+		                : repalloc_huge(keys->key, keys->allocated * sizeof(uint64));
 	}
 	for (int i = 0; i < leaf->n; i++)
 	{
 		if (leaf->key[i] < least || leaf->key[i] > most ||
-			(i > 0 && leaf->key[i] == leaf->key[i - 1]))
+		    (i > 0 && leaf->key[i] == leaf->key[i - 1]))
 			report(check, "Block %u has a key out of order.", block);
 		keys->key[keys->n++] = leaf->key[i];
 	}
@@ -216,14 +207,14 @@ take_leaf(Check *check, BlockNumber block, NwTreePage *leaf, uint64 least,
 
 /* Check a page of a tree and all below it; level is -1 for the root. */
 static void
-check_tree(Check *check, BlockNumber block, int level, uint64 least,
-		   uint64 most, bool first, Keys *keys)
+check_tree(Check *check, BlockNumber block, int level, uint64 least, uint64 most, bool first,
+           Keys *keys)
 {
 	PGAlignedBlock copy;
 	NwTreePage *tree = (NwTreePage *) PageGetContents(copy.data);
 	const uint32 *child;
 	const char *damage;
-	Buffer		buffer;
+	Buffer buffer;
 
 	reach(check, block, NW_PAGE_TREE, false);
 	buffer = nw_page_read(check->index, block, NW_PAGE_TREE, BUFFER_LOCK_SHARE);
@@ -241,18 +232,16 @@ check_tree(Check *check, BlockNumber block, int level, uint64 least,
 		return;
 	}
 	if (!first && tree->key[0] != least)
-		report(check, "Block %u does not begin where the page above says.",
-			   block);
+		report(check, "Block %u does not begin where the page above says.", block);
 	child = nw_tree_page_children(tree, NW_PAGE_ROOM);
 	for (int i = 0; i < tree->n; i++)
 	{
-		uint64		from = i == 0 ? least : tree->key[i];
-		uint64		to = i + 1 < tree->n ? tree->key[i + 1] - 1 : most;
+		uint64 from = i == 0 ? least : tree->key[i];
+		uint64 to = i + 1 < tree->n ? tree->key[i + 1] - 1 : most;
 
 		if (from < least || to > most)
 			report(check, "Block %u has a key out of order.", block);
-		check_tree(check, child[i], tree->level - 1, from, to, first && i == 0,
-				   keys);
+		check_tree(check, child[i], tree->level - 1, from, to, first && i == 0, keys);
 	}
 }
 
@@ -260,27 +249,23 @@ check_tree(Check *check, BlockNumber block, int level, uint64 least,
 static void
 check_label(Check *check, const NwLabelItem *item, BlockNumber block)
 {
-	int			n = check->images->n;
+	int n = check->images->n;
 
-	if (nw_labels_add_text(check->images,
-						   (NwBytes) {item->image, item->len}) != n)
-		report(check, "Class %u of block %u is there twice.", item->class,
-			   block);
-	if (item->nlists > 0 &&
-		(item->first_list != 1 + check->labelled ||
-		 item->nlists >= check->meta.nlists - check->labelled))
+	if (nw_labels_add_text(check->images, (NwBytes) {item->image, item->len}) != n)
+		report(check, "Class %u of block %u is there twice.", item->class, block);
+	if (item->nlists > 0 && (item->first_list != 1 + check->labelled ||
+	                         item->nlists >= check->meta.nlists - check->labelled))
 		report(check, "Class %d names the wrong lists.", n);
 	if (n >= check->label_allocated)
 	{
 		check->label_allocated = Max(64, 2 * n);
-		check->first_list = check->first_list == NULL ?
-			palloc(check->label_allocated * sizeof(uint32)) :
-			repalloc_huge(check->first_list, check->label_allocated *
-						  sizeof(uint32));
-		check->nlists = check->nlists == NULL ?
-			palloc(check->label_allocated * sizeof(uint32)) :
-			repalloc_huge(check->nlists, check->label_allocated *
-						  sizeof(uint32));
+		check->first_list =
+			check->first_list == NULL
+				? palloc(check->label_allocated * sizeof(uint32))
+				: repalloc_huge(check->first_list, check->label_allocated * sizeof(uint32));
+		check->nlists = check->nlists == NULL
+		                    ? palloc(check->label_allocated * sizeof(uint32))
+		                    : repalloc_huge(check->nlists, check->label_allocated * sizeof(uint32));
 	}
 	check->first_list[n] = item->first_list;
 	check->nlists[n] = item->nlists;
@@ -295,11 +280,10 @@ check_label_page(Check *check, uint64 key)
 	PGAlignedBlock copy;
 	const NwLabelPage *labels = (NwLabelPage *) PageGetContents(copy.data);
 	const char *damage;
-	Buffer		buffer;
+	Buffer buffer;
 
 	reach(check, block, NW_PAGE_LABELS, false);
-	buffer = nw_page_read(check->index, block, NW_PAGE_LABELS,
-						  BUFFER_LOCK_SHARE);
+	buffer = nw_page_read(check->index, block, NW_PAGE_LABELS, BUFFER_LOCK_SHARE);
 	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
 	CHECK_FOR_INTERRUPTS();
@@ -307,20 +291,18 @@ check_label_page(Check *check, uint64 key)
 	if (damage)
 		report(check, "Block %u %s.", block, damage);
 	if (labels->n == 0 || labels->first_class != (uint32) (key >> 32) ||
-		labels->first_class != (uint32) check->images->n)
-		report(check, "Block %u does not begin with class %d.", block,
-			   check->images->n);
+	    labels->first_class != (uint32) check->images->n)
+		report(check, "Block %u does not begin with class %d.", block, check->images->n);
 	for (uint32 i = 0; i < labels->n; i++)
-		check_label(check, nw_label_check(check->index, copy.data, block, i),
-					block);
+		check_label(check, nw_label_check(check->index, copy.data, block, i), block);
 }
 
 /* Check the labels and the trees that find them, and number the classes. */
 static void
 check_labels(Check *check)
 {
-	Keys		pages = {0};
-	Keys		hashes = {0};
+	Keys pages = {0};
+	Keys hashes = {0};
 
 	check->images = nw_labels_create(CurrentMemoryContext, TEXTOID);
 	check_tree(check, check->meta.by_class, -1, 0, PG_UINT64_MAX, true, &pages);
@@ -333,14 +315,13 @@ check_labels(Check *check)
 	/* as many as there are classes, none twice, each with a class's own hash */
 	if (hashes.n != check->images->n)
 		report(check, "Of %d classes, " INT64_FORMAT " can be found by their labels.",
-			   check->images->n, hashes.n);
+		       check->images->n, hashes.n);
 	for (int64 i = 0; i < hashes.n; i++)
 	{
-		uint32		class = (uint32) hashes.key[i];
+		uint32 class = (uint32) hashes.key[i];
 
 		if (class >= (uint32) check->images->n ||
-			nw_label_hash(check->images->text[class]) !=
-			(uint32) (hashes.key[i] >> 32))
+		    nw_label_hash(check->images->text[class]) != (uint32) (hashes.key[i] >> 32))
 			report(check, "Class %u cannot be found by its label.", class);
 	}
 }
@@ -351,16 +332,16 @@ check_labels(Check *check)
 static void
 read_bytes(Check *check, const NwCodePage *codes, int slot, char *to)
 {
-	int			left = check->layout.vector_size;
-	int			which;
-	int			offset;
+	int left = check->layout.vector_size;
+	int which;
+	int offset;
 
 	nw_vector_place(&check->layout, codes->nth, slot, &which, &offset);
 	while (left > 0)
 	{
-		int			part = Min(left, (int) NW_PAGE_ROOM - offset);
-		Buffer		buffer = nw_page_read(check->index, codes->vectors[which],
-										  NW_PAGE_VECTORS, BUFFER_LOCK_SHARE);
+		int part = Min(left, (int) NW_PAGE_ROOM - offset);
+		Buffer buffer =
+			nw_page_read(check->index, codes->vectors[which], NW_PAGE_VECTORS, BUFFER_LOCK_SHARE);
 
 		memcpy(to, PageGetContents(BufferGetPage(buffer)) + offset, part);
 		UnlockReleaseBuffer(buffer);
@@ -375,7 +356,7 @@ read_bytes(Check *check, const NwCodePage *codes, int slot, char *to)
 static uint32
 checksum(const char *bytes, int n)
 {
-	uint32		sum = 2166136261u;
+	uint32 sum = 2166136261u;
 
 	for (int i = 0; i < n; i++)
 		sum = (sum ^ (unsigned char) bytes[i]) * 16777619u;
@@ -384,57 +365,49 @@ checksum(const char *bytes, int n)
 
 /* Check one slot against its vector and its list. */
 static void
-check_slot(Check *check, const NwListData *list, uint32 number,
-		   BlockNumber block, Page page, int slot)
+check_slot(Check *check, const NwListData *list, uint32 number, BlockNumber block, Page page,
+           int slot)
 {
 	const NwLayout *layout = &check->layout;
-	NwSlots		slots;
-	NwCodeInfo	info;
-	Found	   *found;
-	bool		exists;
+	NwSlots slots;
+	NwCodeInfo info;
+	Found *found;
+	bool exists;
 
 	nw_page_slots(page, layout, &slots);
 	if (slots.class[slot] >= (uint32) check->images->n ||
-		(number != NW_COMMON_LIST && slots.class[slot] != list->class))
+	    (number != NW_COMMON_LIST && slots.class[slot] != list->class))
 		report(check, "Slot %d of block %u is of the wrong class.", slot, block);
 	read_bytes(check, NwPageGetCodes(page), slot, check->bytes);
 	nw_vector_decode(check->bytes, layout->type, layout->dim, check->x);
 	for (int j = 0; j < layout->dim; j++)
 	{
 		if (!isfinite(check->x[j]))
-			report(check, "The vector of slot %d of block %u is not finite.",
-				   slot, block);
+			report(check, "The vector of slot %d of block %u is not finite.", slot, block);
 	}
 	nw_code_encode(check->x, check->center, layout->dim, check->code, &info);
 	if (memcmp(check->code, slots.code + slot * layout->dim, layout->dim) != 0 ||
-		info.scale != slots.scale[slot] ||
-		info.error != fabsf(slots.error[slot]) ||
-		info.sqnorm != slots.sqnorm[slot] || info.norm != slots.norm[slot])
-		report(check, "The code of slot %d of block %u is not that of its vector.",
-			   slot, block);
-	if (nw_code_distance_up(check->x, check->center, layout->dim) >
-		list->radius || info.norm < list->norm_min ||
-		info.norm > list->norm_max)
-		report(check, "Slot %d of block %u is not covered by list %u.", slot,
-			   block, number);
+	    info.scale != slots.scale[slot] || info.error != fabsf(slots.error[slot]) ||
+	    info.sqnorm != slots.sqnorm[slot] || info.norm != slots.norm[slot])
+		report(check, "The code of slot %d of block %u is not that of its vector.", slot, block);
+	if (nw_code_distance_up(check->x, check->center, layout->dim) > list->radius ||
+	    info.norm < list->norm_min || info.norm > list->norm_max)
+		report(check, "Slot %d of block %u is not covered by list %u.", slot, block, number);
 
 	if (nw_slot_is_covered(slots.error[slot]))
 	{
-		double		off = nw_code_residual(check->x, check->center,
-										   layout->dim, check->code, &info,
-										   check->rest);
+		double off =
+			nw_code_residual(check->x, check->center, layout->dim, check->code, &info, check->rest);
 
 		if (number == NW_COMMON_LIST || info.error > list->error)
-			report(check, "Slot %d of block %u cannot be covered by a spread.",
-				   slot, block);
+			report(check, "Slot %d of block %u cannot be covered by a spread.", slot, block);
 		nw_gram_add(&check->gram, check->rest, off);
 	}
 
 	found = hash_search(check->found, &slots.tid[slot], HASH_ENTER, &exists);
 	if (exists)
-		report(check, "Row (%u,%u) is there twice.",
-			   ItemPointerGetBlockNumber(&slots.tid[slot]),
-			   ItemPointerGetOffsetNumber(&slots.tid[slot]));
+		report(check, "Row (%u,%u) is there twice.", ItemPointerGetBlockNumber(&slots.tid[slot]),
+		       ItemPointerGetOffsetNumber(&slots.tid[slot]));
 	found->class = slots.class[slot];
 	found->checksum = checksum(check->bytes, layout->vector_size);
 	found->seen = false;
@@ -443,17 +416,16 @@ check_slot(Check *check, const NwListData *list, uint32 number,
 
 /* Check that a code page names the vector pages it needs, and reach them. */
 static void
-check_vector_pages(Check *check, const NwCodePage *codes, BlockNumber block,
-				   BlockNumber *last)
+check_vector_pages(Check *check, const NwCodePage *codes, BlockNumber block, BlockNumber *last)
 {
-	int			n = nw_vector_pages(&check->layout, codes->nth, codes->used);
-	int			which;
-	int			offset;
+	int n = nw_vector_pages(&check->layout, codes->nth, codes->used);
+	int which;
+	int offset;
 
 	nw_vector_place(&check->layout, codes->nth, 0, &which, &offset);
 	for (int i = 0; i < NW_VECTOR_PAGES; i++)
 	{
-		bool		shared = i == 0 && offset > 0;
+		bool shared = i == 0 && offset > 0;
 
 		if (!BlockNumberIsValid(codes->vectors[i]))
 		{
@@ -473,15 +445,15 @@ static void
 check_list(Check *check, uint32 number)
 {
 	const NwLayout *layout = &check->layout;
-	NwListData	list;
+	NwListData list;
 	BlockNumber block;
 	BlockNumber last = InvalidBlockNumber;
-	uint32		nth = 0;
+	uint32 nth = 0;
 	NwPageShape shape = {check->nblocks, check->meta.nlists, layout->slots};
 	const char *damage;
-	bool		insert_seen = false;
-	double		most;
-	double		least;
+	bool insert_seen = false;
+	double most;
+	double least;
 
 	nw_list_read(check->index, &check->meta, number, &list);
 	nw_center_read(check->index, &check->meta, number, check->center);
@@ -491,30 +463,28 @@ check_list(Check *check, uint32 number)
 			report(check, "The center of list %u is not finite.", number);
 	}
 	if (number != NW_COMMON_LIST &&
-		(list.class >= (uint32) check->images->n ||
-		 number - check->first_list[list.class] >= check->nlists[list.class]))
+	    (list.class >= (uint32) check->images->n ||
+	     number - check->first_list[list.class] >= check->nlists[list.class]))
 		report(check, "List %u belongs to the wrong class.", number);
 
 	for (block = list.first_page; BlockNumberIsValid(block); nth++)
 	{
 		PGAlignedBlock copy;
-		Page		page = (Page) copy.data;
+		Page page = (Page) copy.data;
 		const NwCodePage *codes = NwPageGetCodes(page);
-		Buffer		buffer;
-		NwSlots		slots;
-		int			nfree = 0;
+		Buffer buffer;
+		NwSlots slots;
+		int nfree = 0;
 
 		reach(check, block, NW_PAGE_CODES, false);
-		buffer = nw_page_read(check->index, block, NW_PAGE_CODES,
-							  BUFFER_LOCK_SHARE);
+		buffer = nw_page_read(check->index, block, NW_PAGE_CODES, BUFFER_LOCK_SHARE);
 		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
 		UnlockReleaseBuffer(buffer);
 		damage = nw_page_damage(page, BLCKSZ, NW_PAGE_CODES, &shape);
 		if (damage)
 			report(check, "Block %u: %s", block, damage);
 		if (codes->list != number || codes->nth != nth)
-			report(check, "Block %u is not page %u of list %u.", block, nth,
-				   number);
+			report(check, "Block %u is not page %u of list %u.", block, nth, number);
 		if ((uint64) nth * layout->slots + codes->used > list.bound)
 			report(check, "List %u has more slots than its bound says.", number);
 		check_vector_pages(check, codes, block, &last);
@@ -527,8 +497,7 @@ check_list(Check *check, uint32 number)
 				nfree++;
 		}
 		if (nfree != codes->nfree)
-			report(check, "Block %u has %d free slots, not %d.", block, nfree,
-				   codes->nfree);
+			report(check, "Block %u has %d free slots, not %d.", block, nfree, codes->nfree);
 		if (block == list.insert_page)
 			insert_seen = true;
 		if (block == list.insert_page && list.insert_nth != nth)
@@ -551,7 +520,7 @@ check_reached(Check *check)
 {
 	for (BlockNumber block = 0; block < check->nblocks; block++)
 	{
-		bool		empty = false;
+		bool empty = false;
 
 		if (check->reached[block] || check->kind[block] == 0)
 			continue;
@@ -559,9 +528,7 @@ check_reached(Check *check)
 		/* a crash may leave a page of codes that is named by nothing yet */
 		if (check->kind[block] == NW_PAGE_CODES)
 		{
-			Buffer		buffer = nw_page_read(check->index, block,
-											  NW_PAGE_CODES,
-											  BUFFER_LOCK_SHARE);
+			Buffer buffer = nw_page_read(check->index, block, NW_PAGE_CODES, BUFFER_LOCK_SHARE);
 
 			empty = NwPageGetCodes(BufferGetPage(buffer))->used == 0;
 			UnlockReleaseBuffer(buffer);
@@ -575,41 +542,36 @@ check_reached(Check *check)
 
 /* Check a row of the table against the index. */
 static void
-check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull,
-		  bool alive, void *state)
+check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
 {
-	Check	   *check = state;
+	Check *check = state;
 	MemoryContext old = MemoryContextSwitchTo(check->row_mcxt);
-	Found	   *found = hash_search(check->found, tid, HASH_FIND, NULL);
-	bool		indexed = !isnull[NW_INDEX_EMBEDDING] &&
-		!isnull[NW_INDEX_LABEL];
+	Found *found = hash_search(check->found, tid, HASH_FIND, NULL);
+	bool indexed = !isnull[NW_INDEX_EMBEDDING] && !isnull[NW_INDEX_LABEL];
 
 	(void) index;
 	if (indexed && found)
 	{
 		NwVectorData vector;
-		const char *bytes = nw_vector_bytes(check->index, &check->layout,
-											values[NW_INDEX_EMBEDDING],
-											&vector);
-		Datum		label = values[NW_INDEX_LABEL];
-		NwBytes		image = nw_textout_image(&check->label_out, &label);
+		const char *bytes =
+			nw_vector_bytes(check->index, &check->layout, values[NW_INDEX_EMBEDDING], &vector);
+		Datum label = values[NW_INDEX_LABEL];
+		NwBytes image = nw_textout_image(&check->label_out, &label);
 
 		if (nw_bytes_compare(image, check->images->text[found->class]) != 0)
 			report(check, "Row (%u,%u) has another label than in the index.",
-				   ItemPointerGetBlockNumber(tid),
-				   ItemPointerGetOffsetNumber(tid));
+			       ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));
 		if (checksum(bytes, check->layout.vector_size) != found->checksum)
 			report(check, "Row (%u,%u) has another vector than in the index.",
-				   ItemPointerGetBlockNumber(tid),
-				   ItemPointerGetOffsetNumber(tid));
+			       ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));
 		found->seen = true;
 	}
 	else if (indexed && alive)
-		report(check, "Row (%u,%u) is missing from the index.",
-			   ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));
+		report(check, "Row (%u,%u) is missing from the index.", ItemPointerGetBlockNumber(tid),
+		       ItemPointerGetOffsetNumber(tid));
 	else if (found)
-		report(check, "Row (%u,%u) should not be in the index.",
-			   ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));
+		report(check, "Row (%u,%u) should not be in the index.", ItemPointerGetBlockNumber(tid),
+		       ItemPointerGetOffsetNumber(tid));
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(check->row_mcxt);
 }
@@ -620,25 +582,24 @@ check_rest(Check *check)
 {
 	BlockNumber blocks = RelationGetNumberOfBlocks(check->heap);
 	HASH_SEQ_STATUS status;
-	Found	   *found;
+	Found *found;
 
 	hash_seq_init(&status, check->found);
 	while ((found = hash_seq_search(&status)) != NULL)
 	{
 		BlockNumber block = ItemPointerGetBlockNumber(&found->tid);
 		OffsetNumber item = ItemPointerGetOffsetNumber(&found->tid);
-		bool		used = false;
+		bool used = false;
 
 		if (found->seen)
 			continue;
 		if (block < blocks)
 		{
-			Buffer		buffer = ReadBuffer(check->heap, block);
-			Page		page = BufferGetPage(buffer);
+			Buffer buffer = ReadBuffer(check->heap, block);
+			Page page = BufferGetPage(buffer);
 
 			LockBuffer(buffer, BUFFER_LOCK_SHARE);
-			used = item <= PageGetMaxOffsetNumber(page) &&
-				ItemIdIsUsed(PageGetItemId(page, item));
+			used = item <= PageGetMaxOffsetNumber(page) && ItemIdIsUsed(PageGetItemId(page, item));
 			UnlockReleaseBuffer(buffer);
 		}
 		if (!used)
@@ -651,7 +612,7 @@ check_rest(Check *check)
 static void
 check_heap(Check *check)
 {
-	IndexInfo  *info = BuildIndexInfo(check->index);
+	IndexInfo *info = BuildIndexInfo(check->index);
 
 	/*
 	 * The scan of an index build returns every row that anyone may still see,
@@ -659,8 +620,8 @@ check_heap(Check *check)
 	 */
 	info->ii_Unique = false;
 	info->ii_Concurrent = false;
-	(void) table_index_build_scan(check->heap, check->index, info, false, false,
-								  check_row, check, NULL);
+	(void) table_index_build_scan(check->heap, check->index, info, false, false, check_row, check,
+	                              NULL);
 	check_rest(check);
 }
 
@@ -670,20 +631,16 @@ PG_FUNCTION_INFO_V1(nw_check_index);
 Datum
 nw_check_index(PG_FUNCTION_ARGS)
 {
-	bool		with_heap = PG_GETARG_BOOL(1);
-	NwOwned		owned;
-	Check		check = {.rows = 0};
-	HASHCTL		control = {
-		.keysize = sizeof(ItemPointerData),
-		.entrysize = sizeof(Found)
-	};
-	MemoryContext mcxt = AllocSetContextCreate(CurrentMemoryContext,
-											   "nwhead index check",
-											   ALLOCSET_DEFAULT_SIZES);
+	bool with_heap = PG_GETARG_BOOL(1);
+	NwOwned owned;
+	Check check = {.rows = 0};
+	HASHCTL control = {.keysize = sizeof(ItemPointerData), .entrysize = sizeof(Found)};
+	MemoryContext mcxt =
+		AllocSetContextCreate(CurrentMemoryContext, "nwhead index check", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old;
 
 	nw_index_open_owned(&owned, PG_GETARG_OID(0),
-						RecoveryInProgress() ? AccessShareLock : ShareLock);
+	                    RecoveryInProgress() ? AccessShareLock : ShareLock);
 	check.heap = owned.heap;
 	check.index = owned.index;
 
@@ -692,13 +649,11 @@ nw_check_index(PG_FUNCTION_ARGS)
 
 	old = MemoryContextSwitchTo(mcxt);
 	control.hcxt = mcxt;
-	check.found = hash_create("nwhead index rows", 1024, &control,
-							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	check.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row",
-										   ALLOCSET_DEFAULT_SIZES);
+	check.found =
+		hash_create("nwhead index rows", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	check.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row", ALLOCSET_DEFAULT_SIZES);
 	nw_textout_init(&check.label_out,
-					TupleDescAttr(RelationGetDescr(check.index),
-								  NW_INDEX_LABEL)->atttypid, mcxt);
+	                TupleDescAttr(RelationGetDescr(check.index), NW_INDEX_LABEL)->atttypid, mcxt);
 	check_pages(&check);
 	check_meta(&check);
 	check_labels(&check);
@@ -706,8 +661,7 @@ nw_check_index(PG_FUNCTION_ARGS)
 	check.center = palloc(check.layout.dim * sizeof(float));
 	check.code = palloc(check.layout.dim);
 	check.rest = palloc(check.layout.dim * sizeof(float));
-	nw_gram_init(&check.gram, check.layout.dim, true,
-				 palloc(nw_gram_memory(check.layout.dim)));
+	nw_gram_init(&check.gram, check.layout.dim, true, palloc(nw_gram_memory(check.layout.dim)));
 	check.bytes = palloc(check.layout.vector_size);
 	for (uint32 i = 0; i < check.meta.nlists; i++)
 		check_list(&check, i);

@@ -30,22 +30,21 @@
 #include "index/elsewhere.h"
 #include "index/read.h"
 
-int			nw_engine = NW_ENGINE_AUTO;
+int nw_engine = NW_ENGINE_AUTO;
 
 /*
  * Where fewer pages of a table are all-visible, looking rows up in the heap
  * takes longer than reading the heap in order.
  */
-#define ALL_VISIBLE_SHARE	0.7
+#define ALL_VISIBLE_SHARE 0.7
 
 /* Check the privileges on the columns that will be read, as the executor does. */
 static void
 check_privileges(const NwSource *source, Relation heap, bool ids)
 {
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	const char *names[] = {source->embedding, source->label,
-	ids ? source->id : NULL};
-	Bitmapset  *columns = NULL;
+	const char *names[] = {source->embedding, source->label, ids ? source->id : NULL};
+	Bitmapset *columns = NULL;
 
 	rte->rtekind = RTE_RELATION;
 	rte->relid = source->relid;
@@ -55,13 +54,12 @@ check_privileges(const NwSource *source, Relation heap, bool ids)
 	for (int i = 0; i < (int) lengthof(names); i++)
 	{
 		if (names[i])
-			columns = bms_add_member(columns,
-									 get_attnum(source->relid, names[i]) -
-									 FirstLowInvalidHeapAttributeNumber);
+			columns = bms_add_member(columns, get_attnum(source->relid, names[i]) -
+			                                      FirstLowInvalidHeapAttributeNumber);
 	}
 	if (ids && source->id == NULL)
 		columns = bms_add_member(columns, SelfItemPointerAttributeNumber -
-								 FirstLowInvalidHeapAttributeNumber);
+		                                      FirstLowInvalidHeapAttributeNumber);
 	nw_check_select(rte, columns);
 }
 
@@ -77,19 +75,17 @@ check_privileges(const NwSource *source, Relation heap, bool ids)
 static bool
 index_is_complete(Relation index)
 {
-	Snapshot	snapshot = GetActiveSnapshot();
-	HeapTuple	tuple;
-	bool		complete;
+	Snapshot snapshot = GetActiveSnapshot();
+	HeapTuple tuple;
+	bool complete;
 
 	if (!snapshot->takenDuringRecovery)
 		return true;
 	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(index)));
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	complete =
-		!XidInMVCCSnapshot(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
-						   snapshot) &&
-		!XidInMVCCSnapshot(HeapTupleHeaderGetXmin(tuple->t_data), snapshot);
+	complete = !XidInMVCCSnapshot(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), snapshot) &&
+	           !XidInMVCCSnapshot(HeapTupleHeaderGetXmin(tuple->t_data), snapshot);
 	ReleaseSysCache(tuple);
 	return complete;
 }
@@ -99,22 +95,19 @@ static bool
 index_serves(const NwSource *source, Relation heap, Relation index)
 {
 	Form_pg_index form = index->rd_index;
-	Oid			heapid = RelationGetRelid(heap);
+	Oid heapid = RelationGetRelid(heap);
 
-	if (!nw_index_is_ours(index) || !form->indisvalid || !form->indislive ||
-		form->indnatts != 2 ||
-		form->indkey.values[NW_INDEX_EMBEDDING] !=
-		get_attnum(heapid, source->embedding) ||
-		form->indkey.values[NW_INDEX_LABEL] !=
-		get_attnum(heapid, source->label) ||
-		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) ||
-		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL))
+	if (!nw_index_is_ours(index) || !form->indisvalid || !form->indislive || form->indnatts != 2 ||
+	    form->indkey.values[NW_INDEX_EMBEDDING] != get_attnum(heapid, source->embedding) ||
+	    form->indkey.values[NW_INDEX_LABEL] != get_attnum(heapid, source->label) ||
+	    !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) ||
+	    !heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL))
 		return false;
 
 	/* built while rows of broken HOT chains could still be seen */
 	if (form->indcheckxmin &&
-		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
-							   TransactionXmin))
+	    !TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+	                           TransactionXmin))
 		return false;
 	return index_is_complete(index);
 }
@@ -134,20 +127,19 @@ mostly_visible(Relation heap)
 static bool
 find_part(const NwSource *source, Oid heapid, NwIndexPart *part)
 {
-	Relation	heap = table_open(heapid, AccessShareLock);
-	List	   *indexes;
-	ListCell   *cell;
+	Relation heap = table_open(heapid, AccessShareLock);
+	List *indexes;
+	ListCell *cell;
 
 	memset(part, 0, sizeof(NwIndexPart));
-	if ((heap->rd_rel->relkind == RELKIND_RELATION ||
-		 heap->rd_rel->relkind == RELKIND_MATVIEW) &&
-		RelationIsScannable(heap) && !RELATION_IS_OTHER_TEMP(heap) &&
-		heap->rd_tableam == GetHeapamTableAmRoutine())
+	if ((heap->rd_rel->relkind == RELKIND_RELATION || heap->rd_rel->relkind == RELKIND_MATVIEW) &&
+	    RelationIsScannable(heap) && !RELATION_IS_OTHER_TEMP(heap) &&
+	    heap->rd_tableam == GetHeapamTableAmRoutine())
 	{
 		indexes = RelationGetIndexList(heap);
 		foreach(cell, indexes)
 		{
-			Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+			Relation index = index_open(lfirst_oid(cell), AccessShareLock);
 
 			if (part->index == NULL && index_serves(source, heap, index))
 				part->index = index;
@@ -157,8 +149,7 @@ find_part(const NwSource *source, Oid heapid, NwIndexPart *part)
 		list_free(indexes);
 	}
 	part->heap = heap;
-	return part->index != NULL &&
-		(nw_engine == NW_ENGINE_INDEX || mostly_visible(heap));
+	return part->index != NULL && (nw_engine == NW_ENGINE_INDEX || mostly_visible(heap));
 }
 
 /* Close the tables and indexes found; their locks stay. */
@@ -178,23 +169,22 @@ close_parts(NwIndexReader *reader)
 static List *
 list_tables(const NwSource *source)
 {
-	List	   *tables = NIL;
-	ListCell   *cell;
+	List *tables = NIL;
+	ListCell *cell;
 
 	switch (get_rel_relkind(source->relid))
 	{
 		case RELKIND_RELATION:
 			if (has_subclass(source->relid) &&
-				find_inheritance_children(source->relid, NoLock) != NIL)
+			    find_inheritance_children(source->relid, NoLock) != NIL)
 				return NIL;
 			return list_make1_oid(source->relid);
 		case RELKIND_MATVIEW:
 			return list_make1_oid(source->relid);
 		case RELKIND_PARTITIONED_TABLE:
-			foreach(cell, find_all_inheritors(source->relid, AccessShareLock,
-											  NULL))
+			foreach(cell, find_all_inheritors(source->relid, AccessShareLock, NULL))
 			{
-				char		kind = get_rel_relkind(lfirst_oid(cell));
+				char kind = get_rel_relkind(lfirst_oid(cell));
 
 				if (kind == RELKIND_RELATION)
 					tables = lappend_oid(tables, lfirst_oid(cell));
@@ -211,16 +201,15 @@ NwIndexReader *
 nw_index_find(const NwSource *source, bool ids)
 {
 	NwIndexReader *reader;
-	List	   *tables;
-	ListCell   *cell;
-	Relation	rel;
-	bool		all = true;
+	List *tables;
+	ListCell *cell;
+	Relation rel;
+	bool all = true;
 
-	if (nw_engine == NW_ENGINE_EXECUTOR || source->distilled ||
-		source->weight || source->label == NULL ||
-		IsolationIsSerializable() || nw_snapshots_expire() ||
-		!IsMVCCSnapshot(GetActiveSnapshot()) ||
-		check_enable_rls(source->relid, InvalidOid, true) == RLS_ENABLED)
+	if (nw_engine == NW_ENGINE_EXECUTOR || source->distilled || source->weight ||
+	    source->label == NULL || IsolationIsSerializable() || nw_snapshots_expire() ||
+	    !IsMVCCSnapshot(GetActiveSnapshot()) ||
+	    check_enable_rls(source->relid, InvalidOid, true) == RLS_ENABLED)
 		return NULL;
 	tables = list_tables(source);
 	if (tables == NIL)
@@ -231,8 +220,7 @@ nw_index_find(const NwSource *source, bool ids)
 	reader->part = palloc(list_length(tables) * sizeof(NwIndexPart));
 	foreach(cell, tables)
 	{
-		all = find_part(source, lfirst_oid(cell),
-						&reader->part[reader->nparts++]);
+		all = find_part(source, lfirst_oid(cell), &reader->part[reader->nparts++]);
 		if (!all)
 			break;
 	}

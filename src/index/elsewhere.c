@@ -29,16 +29,16 @@
 #include "index/elsewhere.h"
 
 /* Columns of the statement: embedding, label, id. */
-#define COLUMNS		3
+#define COLUMNS 3
 
 /* Verdicts remembered at a time. */
-#define VERDICTS	16
+#define VERDICTS 16
 
 /* What all verdicts depend on. */
 typedef struct World
 {
 	TimestampTz statement;
-	uint64		changes;		/* of relations */
+	uint64 changes; /* of relations */
 	post_parse_analyze_hook_type analyze;
 	planner_hook_type planner;
 	get_relation_info_hook_type relation_info;
@@ -49,31 +49,31 @@ typedef struct World
 /* What was found out about one relation. */
 typedef struct Verdict
 {
-	Oid			relid;
-	Oid			user;
-	AttrNumber	column[COLUMNS];	/* 0 for none */
-	bool		elsewhere;
+	Oid relid;
+	Oid user;
+	AttrNumber column[COLUMNS]; /* 0 for none */
+	bool elsewhere;
 } Verdict;
 
 static uint64 relation_changes = 0;
 static World known_world;
 static Verdict verdict[VERDICTS];
-static int	nverdicts = 0;
+static int nverdicts = 0;
 
 /* What a plan is to be compared with. */
 typedef struct Expected
 {
 	const PlannedStmt *plan;
-	const char *name[COLUMNS];	/* of columns; NULL for ctid */
-	int			ncolumns;
-	List	   *tables;			/* that have not been met yet */
+	const char *name[COLUMNS]; /* of columns; NULL for ctid */
+	int ncolumns;
+	List *tables; /* that have not been met yet */
 } Expected;
 
 /* Describe what verdicts depend on now. */
 static World
 current_world(void)
 {
-	World		world;
+	World world;
 
 	/* to be compared byte by byte */
 	memset(&world, 0, sizeof(World));
@@ -91,32 +91,28 @@ current_world(void)
 static bool
 is_column(const TargetEntry *entry, int varno, AttrNumber attnum)
 {
-	const Var  *var = (const Var *) entry->expr;
+	const Var *var = (const Var *) entry->expr;
 
-	return IsA(var, Var) && var->varno == varno && var->varattno == attnum &&
-		var->varlevelsup == 0;
+	return IsA(var, Var) && var->varno == varno && var->varattno == attnum && var->varlevelsup == 0;
 }
 
 /* Say whether a node scans one of the tables: all rows, the columns as they are. */
 static bool
 scans_table(const Scan *scan, Expected *expected)
 {
-	const RangeTblEntry *rte = rt_fetch(scan->scanrelid,
-										expected->plan->rtable);
+	const RangeTblEntry *rte = rt_fetch(scan->scanrelid, expected->plan->rtable);
 
-	if (rte->rtekind != RTE_RELATION ||
-		!list_member_oid(expected->tables, rte->relid) ||
-		list_length(scan->plan.targetlist) != expected->ncolumns)
+	if (rte->rtekind != RTE_RELATION || !list_member_oid(expected->tables, rte->relid) ||
+	    list_length(scan->plan.targetlist) != expected->ncolumns)
 		return false;
 	expected->tables = list_delete_oid(expected->tables, rte->relid);
 	for (int i = 0; i < expected->ncolumns; i++)
 	{
-		AttrNumber	attnum = expected->name[i] ?
-			get_attnum(rte->relid, expected->name[i]) :
-			SelfItemPointerAttributeNumber;
+		AttrNumber attnum = expected->name[i] ? get_attnum(rte->relid, expected->name[i])
+		                                      : SelfItemPointerAttributeNumber;
 
-		if (!is_column(list_nth_node(TargetEntry, scan->plan.targetlist, i),
-					   scan->scanrelid, attnum))
+		if (!is_column(list_nth_node(TargetEntry, scan->plan.targetlist, i), scan->scanrelid,
+		               attnum))
 			return false;
 	}
 	return true;
@@ -126,21 +122,19 @@ scans_table(const Scan *scan, Expected *expected)
 static bool
 appends_tables(const Append *append, Expected *expected)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	for (int i = 0; i < list_length(append->plan.targetlist); i++)
 	{
-		if (!is_column(list_nth_node(TargetEntry, append->plan.targetlist, i),
-					   OUTER_VAR, i + 1))
+		if (!is_column(list_nth_node(TargetEntry, append->plan.targetlist, i), OUTER_VAR, i + 1))
 			return false;
 	}
 	foreach(cell, append->appendplans)
 	{
 		const Plan *child = lfirst(cell);
 
-		if (!IsA(child, SeqScan) || child->qual != NIL ||
-			child->initPlan != NIL ||
-			!scans_table((const Scan *) child, expected))
+		if (!IsA(child, SeqScan) || child->qual != NIL || child->initPlan != NIL ||
+		    !scans_table((const Scan *) child, expected))
 			return false;
 	}
 	return true;
@@ -153,14 +147,12 @@ plan_is_ordinary(Expected *expected)
 	const PlannedStmt *plan = expected->plan;
 	const Plan *top = plan->planTree;
 
-	if (plan->commandType != CMD_SELECT || plan->hasModifyingCTE ||
-		plan->subplans != NIL || plan->rowMarks != NIL ||
-		top->qual != NIL || top->initPlan != NIL ||
-		list_length(top->targetlist) != expected->ncolumns)
+	if (plan->commandType != CMD_SELECT || plan->hasModifyingCTE || plan->subplans != NIL ||
+	    plan->rowMarks != NIL || top->qual != NIL || top->initPlan != NIL ||
+	    list_length(top->targetlist) != expected->ncolumns)
 		return false;
-	if (IsA(top, SeqScan) ?
-		!scans_table((const Scan *) top, expected) :
-		!IsA(top, Append) || !appends_tables((const Append *) top, expected))
+	if (IsA(top, SeqScan) ? !scans_table((const Scan *) top, expected)
+	                      : !IsA(top, Append) || !appends_tables((const Append *) top, expected))
 		return false;
 	return expected->tables == NIL;
 }
@@ -169,48 +161,43 @@ plan_is_ordinary(Expected *expected)
 static bool
 look(const NwSource *source, const List *tables, bool ids)
 {
-	Expected	expected = {
-		.name = {source->embedding, source->label, source->id},
-		.ncolumns = ids ? COLUMNS : COLUMNS - 1,
-		.tables = list_copy(tables)
-	};
+	Expected expected = {.name = {source->embedding, source->label, source->id},
+	                     .ncolumns = ids ? COLUMNS : COLUMNS - 1,
+	                     .tables = list_copy(tables)};
 
-	expected.plan = nw_scan_statement(source, NW_SCAN_LABEL |
-									  (ids ? NW_SCAN_ID : 0));
+	expected.plan = nw_scan_statement(source, NW_SCAN_LABEL | (ids ? NW_SCAN_ID : 0));
 	return !plan_is_ordinary(&expected);
 }
 
 bool
 nw_rows_are_elsewhere(const NwSource *source, const List *tables, bool ids)
 {
-	World		world = current_world();
-	Verdict		asked = {.relid = source->relid, .user = GetUserId()};
+	World world = current_world();
+	Verdict asked = {.relid = source->relid, .user = GetUserId()};
 
-	if (!world.analyze && !world.planner && !world.relation_info &&
-		!world.rel_pathlist && !world.upper_paths)
+	if (!world.analyze && !world.planner && !world.relation_info && !world.rel_pathlist &&
+	    !world.upper_paths)
 		return false;
 
 	asked.column[0] = get_attnum(source->relid, source->embedding);
 	asked.column[1] = get_attnum(source->relid, source->label);
 	if (ids)
-		asked.column[2] = source->id ? get_attnum(source->relid, source->id) :
-			SelfItemPointerAttributeNumber;
+		asked.column[2] =
+			source->id ? get_attnum(source->relid, source->id) : SelfItemPointerAttributeNumber;
 
 	if (memcmp(&world, &known_world, sizeof(World)) != 0)
 		nverdicts = 0;
 	for (int i = 0; i < nverdicts; i++)
 	{
 		if (verdict[i].relid == asked.relid && verdict[i].user == asked.user &&
-			memcmp(verdict[i].column, asked.column,
-				   sizeof(asked.column)) == 0)
+		    memcmp(verdict[i].column, asked.column, sizeof(asked.column)) == 0)
 			return verdict[i].elsewhere;
 	}
 
 	asked.elsewhere = look(source, tables, ids);
 
 	/* planning may have told of changes: these are for the next call */
-	if (memcmp(&world, &known_world, sizeof(World)) != 0 ||
-		nverdicts == VERDICTS)
+	if (memcmp(&world, &known_world, sizeof(World)) != 0 || nverdicts == VERDICTS)
 		nverdicts = 0;
 	known_world = world;
 	verdict[nverdicts++] = asked;

@@ -14,10 +14,9 @@
  * might do anything else than scan just these tables: then they are not to be
  * read directly.
  */
-extern bool nw_rows_are_elsewhere(const NwSource *source, const List *tables,
-								  bool ids);
+extern bool nw_rows_are_elsewhere(const NwSource *source, const List *tables, bool ids);
 
 /* Take note that a relation has been changed by DDL. */
 extern void nw_elsewhere_relation_changed(void);
 
-#endif							/* NW_INDEX_ELSEWHERE_H */
+#endif /* NW_INDEX_ELSEWHERE_H */

@@ -19,18 +19,18 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-#include "sql/args.h"
 #include "compat.h"
 #include "index/info.h"
 #include "index/search.h"
+#include "sql/args.h"
 
 /* Rows behind the common list, and free slots, above which REINDEX helps. */
-#define UNLISTED_SHARE	0.2
-#define FREE_SHARE		0.3
-#define GROWTH			2.0
+#define UNLISTED_SHARE 0.2
+#define FREE_SHARE 0.3
+#define GROWTH 2.0
 
 /* Rows that came after the build, above which REINDEX helps. */
-#define LATE_SHARE		0.5
+#define LATE_SHARE 0.5
 
 /*
  * nw_index_work(query, support text, classes text[])
@@ -41,23 +41,22 @@
 static Datum
 nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 {
-	NwCall		call;
-	NwSource   *source;
+	NwCall call;
+	NwSource *source;
 	NwIndexReader *reader;
 	NwSearchWork work;
-	NwQuery		query;
-	TupleDesc	desc;
-	Datum		values[11];
-	bool		nulls[11] = {false};
-	int			class;
+	NwQuery query;
+	TupleDesc desc;
+	Datum values[11];
+	bool nulls[11] = {false};
+	int class;
 
 	if (!nw_call_init(&call, fcinfo, form, 1))
 		PG_RETURN_NULL();
 	nw_call_classes(&call, fcinfo, 2);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	source = nw_source_resolve(call.schema, nw_set_get(call.schema,
-													   call.support));
+	source = nw_source_resolve(call.schema, nw_set_get(call.schema, call.support));
 	nw_source_check_labelled(source);
 
 	memset(&work, 0, sizeof(work));
@@ -65,12 +64,10 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 	reader = nw_index_find(source, false);
 	if (reader)
 	{
-		NwLabels   *labels = nw_labels_create(CurrentMemoryContext,
-											  source->label_type);
+		NwLabels *labels = nw_labels_create(CurrentMemoryContext, source->label_type);
 
-		nw_query_init(&query, source->set->kernel, source->set->tau,
-					  call.query.x, call.query.dim,
-					  palloc(call.query.dim * sizeof(double)));
+		nw_query_init(&query, source->set->kernel, source->set->tau, call.query.x, call.query.dim,
+		              palloc(call.query.dim * sizeof(double)));
 		nw_index_begin_search(reader, labels, call.filter.classes != NULL);
 		if (nw_index_has_dim(reader, call.query.dim))
 			class = nw_index_search(reader, &query, &call.filter, &work);
@@ -80,7 +77,7 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 	}
 	if (class < 0)
 	{
-		NwTally    *tally;
+		NwTally *tally;
 
 		/* the executor, or an error that the index leaves to it */
 		call.label_only = false;
@@ -88,8 +85,9 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 		values[0] = nw_bytes_datum(nw_tally_label(tally, nw_tally_best(tally)));
 	}
 	values[1] = CStringGetTextDatum(class >= 0 ? "index" : "executor");
-	values[2] = CStringGetTextDatum(work.exact > 0 ? "exact" :
-									work.by_code > 0 ? "codes" : "lists");
+	values[2] = CStringGetTextDatum(work.exact > 0     ? "exact"
+	                                : work.by_code > 0 ? "codes"
+	                                                   : "lists");
 	values[3] = Int64GetDatum(work.lists);
 	values[4] = Int64GetDatum(work.lists_pruned);
 	values[5] = Int64GetDatum(work.supports);
@@ -100,8 +98,7 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 	values[10] = Int64GetDatum(work.reading.heap_checks);
 	for (int i = 2; i < 11 && class < 0; i++)
 		nulls[i] = true;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
-													  values, nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
 NW_QUERY_FUNCTION(nw_index_work);
@@ -117,7 +114,7 @@ check_owner(Oid relid, Oid userid)
 void
 nw_index_open_owned(NwOwned *owned, Oid relid, LOCKMODE lock)
 {
-	Oid			heapid = IndexGetRelation(relid, true);
+	Oid heapid = IndexGetRelation(relid, true);
 
 	owned->heap = NULL;
 	GetUserIdAndSecContext(&owned->userid, &owned->sec_context);
@@ -130,30 +127,25 @@ nw_index_open_owned(NwOwned *owned, Oid relid, LOCKMODE lock)
 		owned->heap = try_table_open(heapid, lock);
 		if (owned->heap)
 			SetUserIdAndSecContext(owned->heap->rd_rel->relowner,
-								   owned->sec_context |
-								   SECURITY_RESTRICTED_OPERATION);
+			                       owned->sec_context | SECURITY_RESTRICTED_OPERATION);
 	}
 	owned->nest_level = NewGUCNestLevel();
 	nw_restrict_search_path();
 
 	owned->index = try_relation_open(relid, AccessShareLock);
 	if (owned->index == NULL || (OidIsValid(heapid) && owned->heap == NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-	if (owned->index->rd_rel->relkind != RELKIND_INDEX ||
-		!nw_index_is_ours(owned->index))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not an nw index",
-						RelationGetRelationName(owned->index)),
-				 owned->index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX ?
-				 errhint("Name the index of a partition.") : 0));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+		                errmsg("relation with OID %u does not exist", relid)));
+	if (owned->index->rd_rel->relkind != RELKIND_INDEX || !nw_index_is_ours(owned->index))
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+		                errmsg("\"%s\" is not an nw index", RelationGetRelationName(owned->index)),
+		                owned->index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX
+		                    ? errhint("Name the index of a partition.")
+		                    : 0));
 	if (owned->heap == NULL || heapid != IndexGetRelation(relid, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("could not open the table of index \"%s\"",
-						RelationGetRelationName(owned->index))));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+		                errmsg("could not open the table of index \"%s\"",
+		                       RelationGetRelationName(owned->index))));
 	check_owner(relid, owned->userid);
 }
 
@@ -169,10 +161,10 @@ nw_index_close_owned(NwOwned *owned)
 /* What the pages of a list hold. */
 typedef struct Contents
 {
-	int64		pages;
-	int64		slots;
-	int64		rows;
-	int64		late;			/* rows that the list's spread does not cover */
+	int64 pages;
+	int64 slots;
+	int64 rows;
+	int64 late; /* rows that the list's spread does not cover */
 } Contents;
 
 /*
@@ -180,19 +172,17 @@ typedef struct Contents
  * room for so many is given.
  */
 static Contents
-count_list(Relation index, const NwMeta *meta, const NwLayout *layout,
-		   uint32 list, const NwListData *data, uint32 *class_rows,
-		   uint32 nclasses)
+count_list(Relation index, const NwMeta *meta, const NwLayout *layout, uint32 list,
+           const NwListData *data, uint32 *class_rows, uint32 nclasses)
 {
-	Contents	contents = {0, 0, 0, 0};
+	Contents contents = {0, 0, 0, 0};
 	BlockNumber block = data->first_page;
 
 	for (uint32 nth = 0; BlockNumberIsValid(block); nth++)
 	{
-		Buffer		buffer = nw_codes_read(index, meta, layout, block, list,
-										   nth, BUFFER_LOCK_SHARE);
+		Buffer buffer = nw_codes_read(index, meta, layout, block, list, nth, BUFFER_LOCK_SHARE);
 		const NwCodePage *codes = NwPageGetCodes(BufferGetPage(buffer));
-		NwSlots		slots;
+		NwSlots slots;
 
 		nw_page_slots(BufferGetPage(buffer), layout, &slots);
 		for (int i = 0; i < codes->used; i++)
@@ -224,13 +214,13 @@ Datum
 nw_index_lists(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	NwOwned		owned;
-	Relation	index;
-	NwMeta		meta;
-	NwLayout	layout;
-	NwTextOut	label_out;
-	Datum	   *label;
-	int			nclasses;
+	NwOwned owned;
+	Relation index;
+	NwMeta meta;
+	NwLayout layout;
+	NwTextOut label_out;
+	Datum *label;
+	int nclasses;
 
 	nw_begin_rows(fcinfo);
 	nw_index_open_owned(&owned, PG_GETARG_OID(0), AccessShareLock);
@@ -239,25 +229,22 @@ nw_index_lists(PG_FUNCTION_ARGS)
 	nclasses = nw_labels_read(index, &meta, &label_out, &label);
 	for (uint32 list = 0; list < meta.nlists; list++)
 	{
-		NwListData	data;
-		Contents	contents;
-		Datum		values[6];
-		bool		nulls[6] = {false};
+		NwListData data;
+		Contents contents;
+		Datum values[6];
+		bool nulls[6] = {false};
 
 		nw_list_read(index, &meta, list, &data);
-		contents = count_list(index, &meta, &layout, list, &data,
-							  NULL, 0);
+		contents = count_list(index, &meta, &layout, list, &data, NULL, 0);
 		if (list != NW_COMMON_LIST && data.class >= (uint32) nclasses)
-			ereport(ERROR,
-					(errcode(ERRCODE_INDEX_CORRUPTED),
-					 errmsg("index \"%s\" is corrupted",
-							RelationGetRelationName(index)),
-					 errdetail("List %u belongs to no class.", list),
-					 errhint("Please REINDEX it.")));
+			ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+			                errmsg("index \"%s\" is corrupted", RelationGetRelationName(index)),
+			                errdetail("List %u belongs to no class.", list),
+			                errhint("Please REINDEX it.")));
 		nulls[1] = list == NW_COMMON_LIST;
 		values[0] = Int32GetDatum(list);
-		values[1] = nulls[1] ? (Datum) 0 :
-			nw_bytes_datum(nw_textout(&label_out, label[data.class]));
+		values[1] =
+			nulls[1] ? (Datum) 0 : nw_bytes_datum(nw_textout(&label_out, label[data.class]));
 		values[2] = Int64GetDatum(contents.rows);
 		values[3] = Int64GetDatum(contents.slots);
 		values[4] = Int64GetDatum(contents.pages);
@@ -276,15 +263,14 @@ nw_index_lists(PG_FUNCTION_ARGS)
 static const char *
 advise(const NwMeta *meta, const Contents *all, int64 unlisted, int64 large)
 {
-	int64		listed = all->rows - unlisted + large;
+	int64 listed = all->rows - unlisted + large;
 
 	if (all->rows > SMALL_INDEX && large > all->rows * UNLISTED_SHARE &&
-		all->rows > (int64) meta->built_rows * (1 + UNLISTED_SHARE))
+	    all->rows > (int64) meta->built_rows * (1 + UNLISTED_SHARE))
 		return "many rows belong to classes that came after the index was built";
 	if (listed > SMALL_INDEX && listed > meta->built_rows * GROWTH)
 		return "the table has outgrown the lists made for it";
-	if (all->slots > SMALL_INDEX &&
-		all->slots - all->rows > all->slots * FREE_SHARE)
+	if (all->slots > SMALL_INDEX && all->slots - all->rows > all->slots * FREE_SHARE)
 		return "much of the index is free space";
 	if (all->rows > SMALL_INDEX && all->late > all->rows * LATE_SHARE)
 		return "most rows came after the index was built";
@@ -301,20 +287,20 @@ PG_FUNCTION_INFO_V1(nw_index_health);
 Datum
 nw_index_health(PG_FUNCTION_ARGS)
 {
-	NwOwned		owned;
-	Relation	index;
-	NwMeta		meta;
-	NwLayout	layout;
-	Contents	all = {0, 0, 0, 0};
-	int64		unlisted = 0;
-	int64		large = 0;
+	NwOwned owned;
+	Relation index;
+	NwMeta meta;
+	NwLayout layout;
+	Contents all = {0, 0, 0, 0};
+	int64 unlisted = 0;
+	int64 large = 0;
 	NwLabelCursor labels;
-	uint32		nclasses;
-	uint32	   *class_rows;
+	uint32 nclasses;
+	uint32 *class_rows;
 	const char *advice;
-	TupleDesc	desc;
-	Datum		values[9];
-	bool		nulls[9] = {false};
+	TupleDesc desc;
+	Datum values[9];
+	bool nulls[9] = {false};
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -323,17 +309,16 @@ nw_index_health(PG_FUNCTION_ARGS)
 	nw_meta_read(index, &meta, &layout);
 	nw_labels_begin(&labels, index, &meta);
 	nclasses = nw_labels_count(&labels);
-	class_rows = palloc_extended(Max(nclasses, 1) * sizeof(uint32),
-								 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	class_rows =
+		palloc_extended(Max(nclasses, 1) * sizeof(uint32), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 list = 0; list < meta.nlists; list++)
 	{
-		NwListData	data;
-		Contents	contents;
+		NwListData data;
+		Contents contents;
 
 		nw_list_read(index, &meta, list, &data);
 		contents = count_list(index, &meta, &layout, list, &data,
-							  list == NW_COMMON_LIST ? class_rows : NULL,
-							  nclasses);
+		                      list == NW_COMMON_LIST ? class_rows : NULL, nclasses);
 		all.pages += contents.pages;
 		all.slots += contents.slots;
 		all.rows += contents.rows;
@@ -351,13 +336,10 @@ nw_index_health(PG_FUNCTION_ARGS)
 	values[3] = Int64GetDatum((int64) meta.built_rows);
 	values[4] = Int64GetDatum(unlisted);
 	values[5] = Int64GetDatum(all.late);
-	values[6] = Float8GetDatum(all.slots == 0 ? 1.0 :
-							   (double) all.rows / all.slots);
-	values[7] = Int64GetDatum((int64) RelationGetNumberOfBlocks(index) *
-							  BLCKSZ);
+	values[6] = Float8GetDatum(all.slots == 0 ? 1.0 : (double) all.rows / all.slots);
+	values[7] = Int64GetDatum((int64) RelationGetNumberOfBlocks(index) * BLCKSZ);
 	nulls[8] = advice == NULL;
 	values[8] = advice ? CStringGetTextDatum(advice) : (Datum) 0;
 	nw_index_close_owned(&owned);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
-													  values, nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }

@@ -11,16 +11,16 @@
 #include "utils/rel.h"
 
 /* An index of fewer rows needs no advice. */
-#define SMALL_INDEX		1000
+#define SMALL_INDEX 1000
 
 /* An nw index, looked into as its owner. */
 typedef struct NwOwned
 {
-	Relation	heap;
-	Relation	index;
-	Oid			userid;			/* the caller, */
-	int			sec_context;	/* and whatever else is to come back */
-	int			nest_level;
+	Relation heap;
+	Relation index;
+	Oid userid;      /* the caller, */
+	int sec_context; /* and whatever else is to come back */
+	int nest_level;
 } NwOwned;
 
 /*
@@ -34,4 +34,4 @@ extern void nw_index_open_owned(NwOwned *owned, Oid relid, LOCKMODE lock);
 /* Close them, their locks held, and be the caller again. */
 extern void nw_index_close_owned(NwOwned *owned);
 
-#endif							/* NW_INDEX_INFO_H */
+#endif /* NW_INDEX_INFO_H */

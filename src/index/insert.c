@@ -20,48 +20,44 @@
 /* What one insertion works on. */
 typedef struct Insertion
 {
-	Relation	index;
-	NwMeta		meta;
-	NwLayout	layout;
-	NwEntry		entry;
-	float		distance;		/* to the centre of its list */
-	uint32		list;
-	NwListData	data;			/* of the list, as read at first */
+	Relation index;
+	NwMeta meta;
+	NwLayout layout;
+	NwEntry entry;
+	float distance; /* to the centre of its list */
+	uint32 list;
+	NwListData data; /* of the list, as read at first */
 } Insertion;
 
 /* Choose the nearest list of a class, and encode the vector for it. */
 static void
 choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
 {
-	int			dim = insertion->layout.dim;
-	float	   *center = palloc(dim * sizeof(float));
-	float	   *best = palloc(dim * sizeof(float));
-	int8	   *code = palloc(dim);
+	int dim = insertion->layout.dim;
+	float *center = palloc(dim * sizeof(float));
+	float *best = palloc(dim * sizeof(float));
+	int8 *code = palloc(dim);
 
 	if (class->nlists > 0 &&
-		(class->first_list <= NW_COMMON_LIST ||
-		 class->first_list >= insertion->meta.nlists ||
-		 class->nlists > insertion->meta.nlists - class->first_list))
+	    (class->first_list <= NW_COMMON_LIST || class->first_list >= insertion->meta.nlists ||
+	     class->nlists > insertion->meta.nlists - class->first_list))
 		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" is corrupted",
-						RelationGetRelationName(insertion->index)),
-				 errdetail("Class %u names lists that are not there.",
-						   class->class),
-				 errhint("Please REINDEX it.")));
+		        (errcode(ERRCODE_INDEX_CORRUPTED),
+		         errmsg("index \"%s\" is corrupted", RelationGetRelationName(insertion->index)),
+		         errdetail("Class %u names lists that are not there.", class->class),
+		         errhint("Please REINDEX it.")));
 	insertion->list = NW_COMMON_LIST;
 	insertion->distance = INFINITY;
 	for (uint32 i = 0; i < Max(class->nlists, 1); i++)
 	{
-		uint32		list = class->nlists > 0 ? class->first_list + i :
-			NW_COMMON_LIST;
-		float		distance;
+		uint32 list = class->nlists > 0 ? class->first_list + i : NW_COMMON_LIST;
+		float distance;
 
 		nw_center_read(insertion->index, &insertion->meta, list, center);
 		distance = nw_code_distance_up(x, center, dim);
 		if (i == 0 || distance < insertion->distance)
 		{
-			float	   *swap = best;
+			float *swap = best;
 
 			best = center;
 			center = swap;
@@ -79,10 +75,10 @@ choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
 static bool
 is_covered(const Insertion *insertion, const NwListData *list, uint64 n)
 {
-	float		norm = insertion->entry.info.norm;
+	float norm = insertion->entry.info.norm;
 
-	return n < list->bound && insertion->distance <= list->radius &&
-		norm >= list->norm_min && norm <= list->norm_max;
+	return n < list->bound && insertion->distance <= list->radius && norm >= list->norm_min &&
+	       norm <= list->norm_max;
 }
 
 /*
@@ -92,10 +88,9 @@ is_covered(const Insertion *insertion, const NwListData *list, uint64 n)
 static void
 update_list(Insertion *insertion, uint64 n, BlockNumber page, uint32 nth)
 {
-	NwListData	list;
-	Buffer		buffer = nw_list_lock(insertion->index, &insertion->meta,
-									  insertion->list, &list);
-	float		norm = insertion->entry.info.norm;
+	NwListData list;
+	Buffer buffer = nw_list_lock(insertion->index, &insertion->meta, insertion->list, &list);
+	float norm = insertion->entry.info.norm;
 
 	if (n >= list.bound)
 	{
@@ -106,14 +101,12 @@ update_list(Insertion *insertion, uint64 n, BlockNumber page, uint32 nth)
 	list.norm_min = Min(list.norm_min, norm);
 	list.norm_max = Max(list.norm_max, norm);
 	/* VACUUM may have found room before the page, meanwhile */
-	if (BlockNumberIsValid(page) &&
-		list.insert_page == insertion->data.insert_page)
+	if (BlockNumberIsValid(page) && list.insert_page == insertion->data.insert_page)
 	{
 		list.insert_page = page;
 		list.insert_nth = nth;
 	}
-	nw_list_write(insertion->index, &insertion->meta, buffer, insertion->list,
-				  &list);
+	nw_list_write(insertion->index, &insertion->meta, buffer, insertion->list, &list);
 	UnlockReleaseBuffer(buffer);
 }
 
@@ -122,7 +115,7 @@ static int
 free_slot(Page page, const NwLayout *layout)
 {
 	const NwCodePage *codes = NwPageGetCodes(page);
-	NwSlots		slots;
+	NwSlots slots;
 
 	if (codes->nfree > 0)
 	{
@@ -148,13 +141,12 @@ check_vector_pages(Relation index, Buffer buffer)
 
 	for (int i = 0; i < NW_VECTOR_PAGES; i++)
 	{
-		bool		again = vectors[i] == block;
+		bool again = vectors[i] == block;
 
 		for (int k = 0; k < i && BlockNumberIsValid(vectors[i]); k++)
 			again |= vectors[k] == vectors[i];
 		if (again)
-			nw_report_damage(index, block,
-							 "The page of codes names a page of vectors twice.");
+			nw_report_damage(index, block, "The page of codes names a page of vectors twice.");
 	}
 }
 
@@ -168,39 +160,36 @@ write_entry(Insertion *insertion, Buffer buffer, int slot)
 {
 	const NwLayout *layout = &insertion->layout;
 	const char *data = insertion->entry.vector;
-	int			left = layout->vector_size;
+	int left = layout->vector_size;
 	NwCodePage *codes = NwPageGetCodes(BufferGetPage(buffer));
-	int			which;
-	int			offset;
+	int which;
+	int offset;
 
 	check_vector_pages(insertion->index, buffer);
 	nw_vector_place(layout, codes->nth, slot, &which, &offset);
 	while (left > 0)
 	{
 		GenericXLogState *state = GenericXLogStart(insertion->index);
-		Page		page = GenericXLogRegisterBuffer(state, buffer, 0);
-		Buffer		vectors[MAX_GENERIC_XLOG_PAGES - 1];
-		int			n = 0;
+		Page page = GenericXLogRegisterBuffer(state, buffer, 0);
+		Buffer vectors[MAX_GENERIC_XLOG_PAGES - 1];
+		int n = 0;
 
 		codes = NwPageGetCodes(page);
 		while (left > 0 && n < MAX_GENERIC_XLOG_PAGES - 1)
 		{
-			int			part = Min(left, (int) NW_PAGE_ROOM - offset);
-			Page		target;
+			int part = Min(left, (int) NW_PAGE_ROOM - offset);
+			Page target;
 
 			if (BlockNumberIsValid(codes->vectors[which]))
 			{
-				vectors[n] = nw_page_read(insertion->index,
-										  codes->vectors[which],
-										  NW_PAGE_VECTORS,
-										  BUFFER_LOCK_EXCLUSIVE);
+				vectors[n] = nw_page_read(insertion->index, codes->vectors[which], NW_PAGE_VECTORS,
+				                          BUFFER_LOCK_EXCLUSIVE);
 				target = GenericXLogRegisterBuffer(state, vectors[n], 0);
 			}
 			else
 			{
 				vectors[n] = nw_page_extend(insertion->index, MAIN_FORKNUM);
-				target = GenericXLogRegisterBuffer(state, vectors[n],
-												   GENERIC_XLOG_FULL_IMAGE);
+				target = GenericXLogRegisterBuffer(state, vectors[n], GENERIC_XLOG_FULL_IMAGE);
 				nw_page_init(target, NW_PAGE_VECTORS);
 				codes->vectors[which] = BufferGetBlockNumber(vectors[n]);
 			}
@@ -234,10 +223,9 @@ static Buffer
 append_page(Insertion *insertion, Buffer last)
 {
 	const NwLayout *layout = &insertion->layout;
-	Buffer		buffer = nw_page_extend(insertion->index, MAIN_FORKNUM);
+	Buffer buffer = nw_page_extend(insertion->index, MAIN_FORKNUM);
 	GenericXLogState *state = GenericXLogStart(insertion->index);
-	Page		page = GenericXLogRegisterBuffer(state, buffer,
-												 GENERIC_XLOG_FULL_IMAGE);
+	Page page = GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE);
 	NwCodePage *codes = NwPageGetCodes(page);
 
 	nw_page_init(page, NW_PAGE_CODES);
@@ -245,10 +233,10 @@ append_page(Insertion *insertion, Buffer last)
 	codes->nth = 0;
 	if (BufferIsValid(last))
 	{
-		Page		last_page = GenericXLogRegisterBuffer(state, last, 0);
+		Page last_page = GenericXLogRegisterBuffer(state, last, 0);
 		NwCodePage *full = NwPageGetCodes(last_page);
-		int			which;
-		int			offset;
+		int which;
+		int offset;
 
 		codes->nth = full->nth + 1;
 		NwPageGetTail(last_page)->next = BufferGetBlockNumber(buffer);
@@ -256,8 +244,8 @@ append_page(Insertion *insertion, Buffer last)
 		/* the stream goes on where it ended */
 		nw_vector_place(layout, codes->nth, 0, &which, &offset);
 		if (offset > 0)
-			codes->vectors[0] = full->vectors[nw_vector_pages(layout, full->nth,
-															  layout->slots) - 1];
+			codes->vectors[0] =
+				full->vectors[nw_vector_pages(layout, full->nth, layout->slots) - 1];
 		nw_codes_seal(last_page, BLCKSZ);
 	}
 	nw_codes_seal(page, BLCKSZ);
@@ -273,17 +261,15 @@ static void
 begin_list(Insertion *insertion)
 {
 	NwListData *list = &insertion->data;
-	Buffer		buffer = nw_list_lock(insertion->index, &insertion->meta,
-									  insertion->list, list);
+	Buffer buffer = nw_list_lock(insertion->index, &insertion->meta, insertion->list, list);
 
 	if (!BlockNumberIsValid(list->first_page))
 	{
-		Buffer		first = append_page(insertion, InvalidBuffer);
+		Buffer first = append_page(insertion, InvalidBuffer);
 
 		list->first_page = list->insert_page = BufferGetBlockNumber(first);
 		list->insert_nth = 0;
-		nw_list_write(insertion->index, &insertion->meta, buffer,
-					  insertion->list, list);
+		nw_list_write(insertion->index, &insertion->meta, buffer, insertion->list, list);
 		UnlockReleaseBuffer(first);
 	}
 	UnlockReleaseBuffer(buffer);
@@ -296,39 +282,35 @@ insert_entry(Insertion *insertion)
 	const NwLayout *layout = &insertion->layout;
 	BlockNumber block;
 	BlockNumber moved = InvalidBlockNumber;
-	uint32		nth;
-	Buffer		buffer;
-	uint64		number;
-	int			slot;
+	uint32 nth;
+	Buffer buffer;
+	uint64 number;
+	int slot;
 
-	nw_list_read(insertion->index, &insertion->meta, insertion->list,
-				 &insertion->data);
+	nw_list_read(insertion->index, &insertion->meta, insertion->list, &insertion->data);
 	if (!BlockNumberIsValid(insertion->data.first_page))
 		begin_list(insertion);
 
-	if (insertion->list != NW_COMMON_LIST &&
-		insertion->data.class != insertion->entry.class)
+	if (insertion->list != NW_COMMON_LIST && insertion->data.class != insertion->entry.class)
 		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" is corrupted",
-						RelationGetRelationName(insertion->index)),
-				 errdetail("List %u does not belong to class %u.",
-						   insertion->list, insertion->entry.class),
-				 errhint("Please REINDEX it.")));
+		        (errcode(ERRCODE_INDEX_CORRUPTED),
+		         errmsg("index \"%s\" is corrupted", RelationGetRelationName(insertion->index)),
+		         errdetail("List %u does not belong to class %u.", insertion->list,
+		                   insertion->entry.class),
+		         errhint("Please REINDEX it.")));
 
 	block = insertion->data.insert_page;
 	for (nth = insertion->data.insert_nth;; nth++)
 	{
-		buffer = nw_codes_read(insertion->index, &insertion->meta, layout,
-							   block, insertion->list, nth,
-							   BUFFER_LOCK_EXCLUSIVE);
+		buffer = nw_codes_read(insertion->index, &insertion->meta, layout, block, insertion->list,
+		                       nth, BUFFER_LOCK_EXCLUSIVE);
 		slot = free_slot(BufferGetPage(buffer), layout);
 		if (slot >= 0)
 			break;
 		block = NwPageGetTail(BufferGetPage(buffer))->next;
 		if (!BlockNumberIsValid(block))
 		{
-			Buffer		next = append_page(insertion, buffer);
+			Buffer next = append_page(insertion, buffer);
 
 			block = BufferGetBlockNumber(next);
 			UnlockReleaseBuffer(buffer);
@@ -343,26 +325,24 @@ insert_entry(Insertion *insertion)
 		CHECK_FOR_INTERRUPTS();
 	}
 	number = (uint64) nth * layout->slots + slot;
-	if (!is_covered(insertion, &insertion->data, number) ||
-		BlockNumberIsValid(moved))
+	if (!is_covered(insertion, &insertion->data, number) || BlockNumberIsValid(moved))
 		update_list(insertion, number, moved, nth);
 	write_entry(insertion, buffer, slot);
 	UnlockReleaseBuffer(buffer);
 }
 
 bool
-nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
-				Relation heap, IndexUniqueCheck unique, bool unchanged,
-				IndexInfo *info)
+nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+                IndexUniqueCheck unique, bool unchanged, IndexInfo *info)
 {
 	MemoryContext mcxt;
 	MemoryContext old;
-	Insertion	insertion = {.index = index};
+	Insertion insertion = {.index = index};
 	NwLabelCursor labels;
 	const NwLabelItem *class;
-	NwTextOut	label_out;
+	NwTextOut label_out;
 	NwVectorData vector;
-	Datum		label;
+	Datum label;
 
 	(void) heap;
 	(void) unique;
@@ -372,20 +352,17 @@ nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid,
 		return false;
 
 	mcxt = AllocSetContextCreate(CurrentMemoryContext, "nwhead index insertion",
-								 ALLOCSET_DEFAULT_SIZES);
+	                             ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(mcxt);
 	nw_meta_read(index, &insertion.meta, &insertion.layout);
 	insertion.entry.tid = *tid;
-	insertion.entry.vector = nw_vector_bytes(index, &insertion.layout,
-											 values[NW_INDEX_EMBEDDING],
-											 &vector);
-	nw_textout_init(&label_out,
-					TupleDescAttr(RelationGetDescr(index),
-								  NW_INDEX_LABEL)->atttypid, mcxt);
+	insertion.entry.vector =
+		nw_vector_bytes(index, &insertion.layout, values[NW_INDEX_EMBEDDING], &vector);
+	nw_textout_init(&label_out, TupleDescAttr(RelationGetDescr(index), NW_INDEX_LABEL)->atttypid,
+	                mcxt);
 	label = values[NW_INDEX_LABEL];
 	nw_labels_begin(&labels, index, &insertion.meta);
-	class = nw_label_find_or_add(&labels, nw_label_image(index, &label_out,
-														 &label));
+	class = nw_label_find_or_add(&labels, nw_label_image(index, &label_out, &label));
 	insertion.entry.class = class->class;
 	choose_list(&insertion, class, vector.x);
 	insert_entry(&insertion);

@@ -16,12 +16,12 @@
 
 #include "miscadmin.h"
 
+#include "bytes/tree_page.h"
 #include "compat.h"
 #include "index/am.h"
-#include "bytes/tree_page.h"
 
 /* Of a leaf that is built, so much is filled: numbers will be added anywhere. */
-#define BUILD_FILL		0.75
+#define BUILD_FILL 0.75
 
 #define PageGetTree(page) ((NwTreePage *) PageGetContents(page))
 
@@ -29,23 +29,21 @@
 static void
 report_damage(Relation index, BlockNumber block)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("index \"%s\" has a damaged tree of classes at block %u",
-					RelationGetRelationName(index), block),
-			 errhint("Please REINDEX it.")));
+	ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+	                errmsg("index \"%s\" has a damaged tree of classes at block %u",
+	                       RelationGetRelationName(index), block),
+	                errhint("Please REINDEX it.")));
 }
 
 /* Read and lock a page of a level; -1 for any level, that of the root. */
 static Buffer
 read_node(Relation index, BlockNumber block, int level, int lock)
 {
-	Buffer		buffer = nw_page_read(index, block, NW_PAGE_TREE, lock);
+	Buffer buffer = nw_page_read(index, block, NW_PAGE_TREE, lock);
 	const NwTreePage *tree = PageGetTree(BufferGetPage(buffer));
 
-	if (!nw_tree_page_is_sane(tree, NW_PAGE_ROOM) ||
-		!nw_tree_page_is_sealed(tree, NW_PAGE_ROOM) ||
-		(level >= 0 && tree->level != level))
+	if (!nw_tree_page_is_sane(tree, NW_PAGE_ROOM) || !nw_tree_page_is_sealed(tree, NW_PAGE_ROOM) ||
+	    (level >= 0 && tree->level != level))
 		report_damage(index, block);
 	return buffer;
 }
@@ -68,17 +66,16 @@ child_block(Relation index, Buffer buffer, int which)
  * of the leaf behind it, where there is one: its key in a page above.
  */
 static Buffer
-descend(Relation index, BlockNumber root, uint64 key, uint64 *next,
-		bool *has_next)
+descend(Relation index, BlockNumber root, uint64 key, uint64 *next, bool *has_next)
 {
-	Buffer		buffer = read_node(index, root, -1, BUFFER_LOCK_SHARE);
+	Buffer buffer = read_node(index, root, -1, BUFFER_LOCK_SHARE);
 
 	*has_next = false;
 	for (;;)
 	{
 		const NwTreePage *tree = PageGetTree(BufferGetPage(buffer));
-		Buffer		child;
-		int			which;
+		Buffer child;
+		int which;
 
 		if (tree->level == 0)
 			return buffer;
@@ -88,8 +85,8 @@ descend(Relation index, BlockNumber root, uint64 key, uint64 *next,
 			*next = tree->key[which + 1];
 			*has_next = true;
 		}
-		child = read_node(index, child_block(index, buffer, which),
-						  tree->level - 1, BUFFER_LOCK_SHARE);
+		child =
+			read_node(index, child_block(index, buffer, which), tree->level - 1, BUFFER_LOCK_SHARE);
 		UnlockReleaseBuffer(buffer);
 		buffer = child;
 	}
@@ -98,11 +95,10 @@ descend(Relation index, BlockNumber root, uint64 key, uint64 *next,
 bool
 nw_tree_ceiling(Relation index, BlockNumber root, uint64 key, uint64 *found)
 {
-	uint64		next = 0;
-	bool		has_next;
-	Buffer		leaf = descend(index, root, key, &next, &has_next);
-	bool		any = nw_tree_page_ceiling(PageGetTree(BufferGetPage(leaf)),
-										   key, found);
+	uint64 next = 0;
+	bool has_next;
+	Buffer leaf = descend(index, root, key, &next, &has_next);
+	bool any = nw_tree_page_ceiling(PageGetTree(BufferGetPage(leaf)), key, found);
 
 	if (!any && has_next)
 	{
@@ -118,11 +114,10 @@ nw_tree_ceiling(Relation index, BlockNumber root, uint64 key, uint64 *found)
 bool
 nw_tree_floor(Relation index, BlockNumber root, uint64 key, uint64 *found)
 {
-	uint64		next = 0;
-	bool		has_next;
-	Buffer		leaf = descend(index, root, key, &next, &has_next);
-	bool		any = nw_tree_page_floor(PageGetTree(BufferGetPage(leaf)), key,
-										 found);
+	uint64 next = 0;
+	bool has_next;
+	Buffer leaf = descend(index, root, key, &next, &has_next);
+	bool any = nw_tree_page_floor(PageGetTree(BufferGetPage(leaf)), key, found);
 
 	UnlockReleaseBuffer(leaf);
 	return any;
@@ -143,20 +138,18 @@ is_full(Buffer buffer)
 static void
 grow_root(Relation index, Buffer root)
 {
-	Buffer		below = nw_page_extend(index, MAIN_FORKNUM);
+	Buffer below = nw_page_extend(index, MAIN_FORKNUM);
 	GenericXLogState *state = GenericXLogStart(index);
-	Page		root_page = GenericXLogRegisterBuffer(state, root, 0);
-	Page		page = GenericXLogRegisterBuffer(state, below,
-												 GENERIC_XLOG_FULL_IMAGE);
+	Page root_page = GenericXLogRegisterBuffer(state, root, 0);
+	Page page = GenericXLogRegisterBuffer(state, below, GENERIC_XLOG_FULL_IMAGE);
 	NwTreePage *tree = PageGetTree(root_page);
-	int			level = tree->level;
+	int level = tree->level;
 
 	nw_page_init(page, NW_PAGE_TREE);
 	memcpy(PageGetContents(page), tree, NW_PAGE_ROOM);
 	memset(tree, 0, NW_PAGE_ROOM);
 	tree->level = level + 1;
-	nw_tree_page_add_child(tree, NW_PAGE_ROOM, 0, 0,
-						   BufferGetBlockNumber(below));
+	nw_tree_page_add_child(tree, NW_PAGE_ROOM, 0, 0, BufferGetBlockNumber(below));
 	GenericXLogFinish(state);
 	UnlockReleaseBuffer(below);
 }
@@ -165,19 +158,18 @@ grow_root(Relation index, Buffer root)
 static void
 split_child(Relation index, Buffer parent, int which, Buffer child)
 {
-	Buffer		right = nw_page_extend(index, MAIN_FORKNUM);
+	Buffer right = nw_page_extend(index, MAIN_FORKNUM);
 	GenericXLogState *state = GenericXLogStart(index);
-	Page		parent_page = GenericXLogRegisterBuffer(state, parent, 0);
-	Page		child_page = GenericXLogRegisterBuffer(state, child, 0);
-	Page		right_page = GenericXLogRegisterBuffer(state, right,
-													   GENERIC_XLOG_FULL_IMAGE);
-	uint64		least;
+	Page parent_page = GenericXLogRegisterBuffer(state, parent, 0);
+	Page child_page = GenericXLogRegisterBuffer(state, child, 0);
+	Page right_page = GenericXLogRegisterBuffer(state, right, GENERIC_XLOG_FULL_IMAGE);
+	uint64 least;
 
 	nw_page_init(right_page, NW_PAGE_TREE);
-	least = nw_tree_page_split(PageGetContents(child_page),
-							   PageGetContents(right_page), NW_PAGE_ROOM);
-	nw_tree_page_add_child(PageGetContents(parent_page), NW_PAGE_ROOM, which,
-						   least, BufferGetBlockNumber(right));
+	least =
+		nw_tree_page_split(PageGetContents(child_page), PageGetContents(right_page), NW_PAGE_ROOM);
+	nw_tree_page_add_child(PageGetContents(parent_page), NW_PAGE_ROOM, which, least,
+	                       BufferGetBlockNumber(right));
 	GenericXLogFinish(state);
 	UnlockReleaseBuffer(right);
 }
@@ -193,8 +185,8 @@ relock(Buffer buffer, int lock)
 Buffer
 nw_tree_make_room(Relation index, BlockNumber root, uint64 key)
 {
-	Buffer		buffer = read_node(index, root, -1, BUFFER_LOCK_SHARE);
-	int			level = PageGetTree(BufferGetPage(buffer))->level;
+	Buffer buffer = read_node(index, root, -1, BUFFER_LOCK_SHARE);
+	int level = PageGetTree(BufferGetPage(buffer))->level;
 
 	if (level == 0 || is_full(buffer))
 		relock(buffer, BUFFER_LOCK_EXCLUSIVE);
@@ -207,14 +199,13 @@ nw_tree_make_room(Relation index, BlockNumber root, uint64 key)
 	}
 	while (level > 0)
 	{
-		int			which = nw_tree_page_choose(PageGetTree(BufferGetPage(buffer)),
-												key);
+		int which = nw_tree_page_choose(PageGetTree(BufferGetPage(buffer)), key);
 		BlockNumber block = child_block(index, buffer, which);
-		Buffer		child;
+		Buffer child;
 
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 		child = read_node(index, block, level - 1,
-						  level > 1 ? BUFFER_LOCK_SHARE : BUFFER_LOCK_EXCLUSIVE);
+		                  level > 1 ? BUFFER_LOCK_SHARE : BUFFER_LOCK_EXCLUSIVE);
 		if (!is_full(child))
 		{
 			ReleaseBuffer(buffer);
@@ -237,15 +228,14 @@ nw_tree_make_room(Relation index, BlockNumber root, uint64 key)
 /* The pages of one level while a tree is built: least numbers and blocks. */
 typedef struct Level
 {
-	int64		n;
-	uint64	   *key;
+	int64 n;
+	uint64 *key;
 	BlockNumber *block;
 } Level;
 
 /* Fill a page with numbers, or with pages of the level below. */
 static void
-fill_node(Buffer buffer, int level, const uint64 *key, const BlockNumber *block,
-		  int n)
+fill_node(Buffer buffer, int level, const uint64 *key, const BlockNumber *block, int n)
 {
 	NwTreePage *tree = PageGetTree(BufferGetPage(buffer));
 
@@ -254,8 +244,7 @@ fill_node(Buffer buffer, int level, const uint64 *key, const BlockNumber *block,
 	tree->n = n;
 	memcpy(tree->key, key, n * sizeof(uint64));
 	if (level > 0)
-		memcpy(nw_tree_page_children(tree, NW_PAGE_ROOM), block,
-			   n * sizeof(BlockNumber));
+		memcpy(nw_tree_page_children(tree, NW_PAGE_ROOM), block, n * sizeof(BlockNumber));
 	nw_tree_page_seal(tree, NW_PAGE_ROOM);
 	MarkBufferDirty(buffer);
 	UnlockReleaseBuffer(buffer);
@@ -264,32 +253,29 @@ fill_node(Buffer buffer, int level, const uint64 *key, const BlockNumber *block,
 void
 nw_tree_load(Relation index, BlockNumber root, const uint64 *key, int64 n)
 {
-	Level		below = {n, unconstify(uint64 *, key), NULL};
-	int			level = 0;
-	Buffer		buffer;
+	Level below = {n, unconstify(uint64 *, key), NULL};
+	int level = 0;
+	Buffer buffer;
 
 	for (;;)
 	{
-		int			most = (int) (nw_tree_page_capacity(NW_PAGE_ROOM, level) *
-								  BUILD_FILL);
-		Level		above = {0};
+		int most = (int) (nw_tree_page_capacity(NW_PAGE_ROOM, level) * BUILD_FILL);
+		Level above = {0};
 
 		if (below.n <= most)
 			break;
 		above.n = (below.n + most - 1) / most;
 		above.key = palloc_extended(above.n * sizeof(uint64), MCXT_ALLOC_HUGE);
-		above.block = palloc_extended(above.n * sizeof(BlockNumber),
-									  MCXT_ALLOC_HUGE);
+		above.block = palloc_extended(above.n * sizeof(BlockNumber), MCXT_ALLOC_HUGE);
 		for (int64 i = 0; i < above.n; i++)
 		{
-			int64		first = i * most;
+			int64 first = i * most;
 
 			buffer = nw_page_extend(index, MAIN_FORKNUM);
 			above.key[i] = below.key[first];
 			above.block[i] = BufferGetBlockNumber(buffer);
-			fill_node(buffer, level, below.key + first,
-					  level > 0 ? below.block + first : NULL,
-					  (int) Min(most, below.n - first));
+			fill_node(buffer, level, below.key + first, level > 0 ? below.block + first : NULL,
+			          (int) Min(most, below.n - first));
 			CHECK_FOR_INTERRUPTS();
 		}
 		if (level > 0)

@@ -13,13 +13,13 @@
 #include "index/am.h"
 
 StaticAssertDecl(sizeof(NwPageHead) == SizeOfPageHeaderData &&
-				 offsetof(NwPageHead, lower) == offsetof(PageHeaderData, pd_lower) &&
-				 offsetof(NwPageHead, upper) == offsetof(PageHeaderData, pd_upper) &&
-				 offsetof(NwPageHead, special) == offsetof(PageHeaderData, pd_special) &&
-				 offsetof(NwPageHead, size_version) ==
-				 offsetof(PageHeaderData, pd_pagesize_version) &&
-				 NW_NO_BLOCK == InvalidBlockNumber,
-				 "PostgreSQL's pages are not what damage.h says");
+                     offsetof(NwPageHead, lower) == offsetof(PageHeaderData, pd_lower) &&
+                     offsetof(NwPageHead, upper) == offsetof(PageHeaderData, pd_upper) &&
+                     offsetof(NwPageHead, special) == offsetof(PageHeaderData, pd_special) &&
+                     offsetof(NwPageHead, size_version) ==
+                         offsetof(PageHeaderData, pd_pagesize_version) &&
+                     NW_NO_BLOCK == InvalidBlockNumber,
+                 "PostgreSQL's pages are not what damage.h says");
 
 /* ---- places ---- */
 
@@ -27,8 +27,7 @@ StaticAssertDecl(sizeof(NwPageHead) == SizeOfPageHeaderData &&
 static int
 slots_of(int dim)
 {
-	int			each = dim + 4 * sizeof(float) + sizeof(uint32) +
-		sizeof(ItemPointerData);
+	int each = dim + 4 * sizeof(float) + sizeof(uint32) + sizeof(ItemPointerData);
 
 	return (NW_PAGE_ROOM - MAXALIGN(sizeof(NwCodePage)) - sizeof(float)) / each;
 }
@@ -36,12 +35,11 @@ slots_of(int dim)
 void
 nw_layout_init(NwLayout *layout, int dim, NwVectorType type)
 {
-	int			at = MAXALIGN(sizeof(NwCodePage));
+	int at = MAXALIGN(sizeof(NwCodePage));
 
 	layout->dim = dim;
 	layout->type = type;
-	layout->vector_size = dim * (type == NW_VECTOR ? sizeof(float) :
-								 sizeof(uint16));
+	layout->vector_size = dim * (type == NW_VECTOR ? sizeof(float) : sizeof(uint16));
 
 	layout->slots = slots_of(dim);
 	layout->code = at;
@@ -65,7 +63,7 @@ nw_layout_init(NwLayout *layout, int dim, NwVectorType type)
 void
 nw_page_slots(Page page, const NwLayout *layout, NwSlots *slots)
 {
-	char	   *contents = PageGetContents(page);
+	char *contents = PageGetContents(page);
 
 	slots->code = (int8 *) (contents + layout->code);
 	slots->scale = (float *) (contents + layout->scale);
@@ -84,11 +82,10 @@ stream_start(const NwLayout *layout, uint32 nth)
 }
 
 void
-nw_vector_place(const NwLayout *layout, uint32 nth, int slot, int *page,
-				int *offset)
+nw_vector_place(const NwLayout *layout, uint32 nth, int slot, int *page, int *offset)
 {
-	uint64		start = stream_start(layout, nth);
-	uint64		at = start + (uint64) slot * layout->vector_size;
+	uint64 start = stream_start(layout, nth);
+	uint64 at = start + (uint64) slot * layout->vector_size;
 
 	*page = (int) (at / NW_PAGE_ROOM - start / NW_PAGE_ROOM);
 	*offset = (int) (at % NW_PAGE_ROOM);
@@ -97,11 +94,10 @@ nw_vector_place(const NwLayout *layout, uint32 nth, int slot, int *page,
 int
 nw_vector_pages(const NwLayout *layout, uint32 nth, int slots)
 {
-	uint64		start = stream_start(layout, nth);
-	uint64		end = start + (uint64) slots * layout->vector_size;
+	uint64 start = stream_start(layout, nth);
+	uint64 end = start + (uint64) slots * layout->vector_size;
 
-	return slots == 0 ? 0 :
-		(int) ((end - 1) / NW_PAGE_ROOM - start / NW_PAGE_ROOM) + 1;
+	return slots == 0 ? 0 : (int) ((end - 1) / NW_PAGE_ROOM - start / NW_PAGE_ROOM) + 1;
 }
 
 BlockNumber
@@ -137,11 +133,9 @@ void
 nw_report_damage(Relation index, BlockNumber block, const char *detail)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("index \"%s\" is corrupted at block %u",
-					RelationGetRelationName(index), block),
-			 errdetail_internal("%s", detail),
-			 errhint("Please REINDEX it.")));
+	        (errcode(ERRCODE_INDEX_CORRUPTED),
+	         errmsg("index \"%s\" is corrupted at block %u", RelationGetRelationName(index), block),
+	         errdetail_internal("%s", detail), errhint("Please REINDEX it.")));
 }
 
 /*
@@ -160,8 +154,7 @@ known_blocks(Relation index, bool again)
 		/* to ask may have had the memory taken away */
 		known = index->rd_amcache;
 		if (known == NULL)
-			index->rd_amcache = known =
-				MemoryContextAlloc(index->rd_indexcxt, sizeof(BlockNumber));
+			index->rd_amcache = known = MemoryContextAlloc(index->rd_indexcxt, sizeof(BlockNumber));
 		*known = blocks;
 	}
 	return *known;
@@ -171,31 +164,27 @@ void
 nw_block_look(Relation index, BlockNumber block)
 {
 	if (block >= known_blocks(index, true))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" is corrupted",
-						RelationGetRelationName(index)),
-				 errdetail("Block %u is named, but not there.", block),
-				 errhint("Please REINDEX it.")));
+		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+		                errmsg("index \"%s\" is corrupted", RelationGetRelationName(index)),
+		                errdetail("Block %u is named, but not there.", block),
+		                errhint("Please REINDEX it.")));
 }
 
 void
 nw_page_check(Relation index, Buffer buffer, NwPageKind kind)
 {
-	const char *damage = nw_page_damage(BufferGetPage(buffer), BLCKSZ, kind,
-										NULL);
+	const char *damage = nw_page_damage(BufferGetPage(buffer), BLCKSZ, kind, NULL);
 
 	if (damage)
 		nw_report_damage(index, BufferGetBlockNumber(buffer), damage);
 }
 
 void
-nw_codes_check(Relation index, const NwMeta *meta, const NwLayout *layout,
-			   Buffer buffer, uint32 list, uint32 nth)
+nw_codes_check(Relation index, const NwMeta *meta, const NwLayout *layout, Buffer buffer,
+               uint32 list, uint32 nth)
 {
-	Page		page = BufferGetPage(buffer);
-	NwPageShape shape = {known_blocks(index, false), meta->nlists,
-	layout->slots};
+	Page page = BufferGetPage(buffer);
+	NwPageShape shape = {known_blocks(index, false), meta->nlists, layout->slots};
 	const char *damage = nw_page_damage(page, BLCKSZ, NW_PAGE_CODES, &shape);
 
 	if (damage)
@@ -204,8 +193,7 @@ nw_codes_check(Relation index, const NwMeta *meta, const NwLayout *layout,
 		shape.nblocks = known_blocks(index, true);
 		damage = nw_page_damage(page, BLCKSZ, NW_PAGE_CODES, &shape);
 	}
-	if (damage == NULL && (NwPageGetCodes(page)->list != list ||
-						   NwPageGetCodes(page)->nth != nth))
+	if (damage == NULL && (NwPageGetCodes(page)->list != list || NwPageGetCodes(page)->nth != nth))
 		damage = "The page of codes is not where it belongs.";
 	if (damage)
 		nw_report_damage(index, BufferGetBlockNumber(buffer), damage);
@@ -214,7 +202,7 @@ nw_codes_check(Relation index, const NwMeta *meta, const NwLayout *layout,
 Buffer
 nw_page_read(Relation index, BlockNumber block, NwPageKind kind, int lock)
 {
-	Buffer		buffer;
+	Buffer buffer;
 
 	/* whoever follows a pointer may have the meta page locked already */
 	if (block == 0 && kind != NW_PAGE_META)
@@ -227,10 +215,10 @@ nw_page_read(Relation index, BlockNumber block, NwPageKind kind, int lock)
 }
 
 Buffer
-nw_codes_read(Relation index, const NwMeta *meta, const NwLayout *layout,
-			  BlockNumber block, uint32 list, uint32 nth, int lock)
+nw_codes_read(Relation index, const NwMeta *meta, const NwLayout *layout, BlockNumber block,
+              uint32 list, uint32 nth, int lock)
 {
-	Buffer		buffer;
+	Buffer buffer;
 
 	nw_block_check(index, block);
 	buffer = ReadBuffer(index, block);
@@ -242,7 +230,7 @@ nw_codes_read(Relation index, const NwMeta *meta, const NwLayout *layout,
 Buffer
 nw_page_extend(Relation index, ForkNumber fork)
 {
-	Buffer		buffer;
+	Buffer buffer;
 
 	/* the lock is of no use in a fork that nobody else knows yet */
 	LockRelationForExtension(index, ExclusiveLock);
@@ -255,7 +243,7 @@ nw_page_extend(Relation index, ForkNumber fork)
 uint32
 nw_meta_checksum(const NwMeta *meta)
 {
-	pg_crc32c	crc;
+	pg_crc32c crc;
 
 	INIT_CRC32C(crc);
 	COMP_CRC32C(crc, meta, offsetof(NwMeta, checksum));
@@ -266,34 +254,31 @@ nw_meta_checksum(const NwMeta *meta)
 void
 nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout)
 {
-	Buffer		buffer = nw_page_read(index, 0, NW_PAGE_META, BUFFER_LOCK_SHARE);
+	Buffer buffer = nw_page_read(index, 0, NW_PAGE_META, BUFFER_LOCK_SHARE);
 
 	*meta = *NwPageGetMeta(BufferGetPage(buffer));
 	UnlockReleaseBuffer(buffer);
 
 	/* memory is taken for so many lists: there are pages of them at least */
-	if (meta->magic != NW_INDEX_MAGIC || meta->version != NW_INDEX_VERSION ||
-		meta->dim < 1 || meta->dim > NW_INDEX_MAX_DIM || meta->nlists < 1 ||
-		(meta->vector_type != NW_VECTOR && meta->vector_type != NW_HALFVEC) ||
-		meta->checksum != nw_meta_checksum(meta) ||
-		(meta->nlists / NW_LISTS_PER_PAGE >= known_blocks(index, false) &&
-		 meta->nlists / NW_LISTS_PER_PAGE >= known_blocks(index, true)))
+	if (meta->magic != NW_INDEX_MAGIC || meta->version != NW_INDEX_VERSION || meta->dim < 1 ||
+	    meta->dim > NW_INDEX_MAX_DIM || meta->nlists < 1 ||
+	    (meta->vector_type != NW_VECTOR && meta->vector_type != NW_HALFVEC) ||
+	    meta->checksum != nw_meta_checksum(meta) ||
+	    (meta->nlists / NW_LISTS_PER_PAGE >= known_blocks(index, false) &&
+	     meta->nlists / NW_LISTS_PER_PAGE >= known_blocks(index, true)))
 		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" has an unexpected meta page",
-						RelationGetRelationName(index)),
-				 errhint("Please REINDEX it.")));
+		        (errcode(ERRCODE_INDEX_CORRUPTED),
+		         errmsg("index \"%s\" has an unexpected meta page", RelationGetRelationName(index)),
+		         errhint("Please REINDEX it.")));
 	if (layout)
 		nw_layout_init(layout, meta->dim, meta->vector_type);
 }
 
 /* Insist that a list that was read is sound. */
 static void
-check_list(Relation index, const NwMeta *meta, BlockNumber block,
-		   const NwListData *data)
+check_list(Relation index, const NwMeta *meta, BlockNumber block, const NwListData *data)
 {
-	NwPageShape shape = {known_blocks(index, false), meta->nlists,
-	slots_of(meta->dim)};
+	NwPageShape shape = {known_blocks(index, false), meta->nlists, slots_of(meta->dim)};
 	const char *damage = nw_list_damage(data, &shape);
 
 	if (damage)
@@ -308,12 +293,11 @@ check_list(Relation index, const NwMeta *meta, BlockNumber block,
 
 /* Read and lock the page of a list, and copy the list. */
 static Buffer
-read_list(Relation index, const NwMeta *meta, uint32 list, int lock,
-		  NwListData *data)
+read_list(Relation index, const NwMeta *meta, uint32 list, int lock, NwListData *data)
 {
-	int			place;
+	int place;
 	BlockNumber block = nw_list_block(meta, list, &place);
-	Buffer		buffer = nw_page_read(index, block, NW_PAGE_LISTS, lock);
+	Buffer buffer = nw_page_read(index, block, NW_PAGE_LISTS, lock);
 
 	*data = NwPageGetLists(BufferGetPage(buffer))[place];
 	check_list(index, meta, block, data);
@@ -333,12 +317,11 @@ nw_list_lock(Relation index, const NwMeta *meta, uint32 list, NwListData *data)
 }
 
 void
-nw_list_write(Relation index, const NwMeta *meta, Buffer buffer, uint32 list,
-			  NwListData *data)
+nw_list_write(Relation index, const NwMeta *meta, Buffer buffer, uint32 list, NwListData *data)
 {
 	GenericXLogState *state = GenericXLogStart(index);
-	Page		page = GenericXLogRegisterBuffer(state, buffer, 0);
-	int			place;
+	Page page = GenericXLogRegisterBuffer(state, buffer, 0);
+	int place;
 
 	(void) nw_list_block(meta, list, &place);
 	nw_list_seal(data);
@@ -347,18 +330,14 @@ nw_list_write(Relation index, const NwMeta *meta, Buffer buffer, uint32 list,
 }
 
 int
-nw_lists_read(Relation index, const NwMeta *meta, uint32 first,
-			  NwListData *data)
+nw_lists_read(Relation index, const NwMeta *meta, uint32 first, NwListData *data)
 {
-	int			place;
+	int place;
 	BlockNumber block = nw_list_block(meta, first, &place);
-	int			n = Min((uint32) (NW_LISTS_PER_PAGE - place),
-						meta->nlists - first);
-	Buffer		buffer = nw_page_read(index, block, NW_PAGE_LISTS,
-									  BUFFER_LOCK_SHARE);
+	int n = Min((uint32) (NW_LISTS_PER_PAGE - place), meta->nlists - first);
+	Buffer buffer = nw_page_read(index, block, NW_PAGE_LISTS, BUFFER_LOCK_SHARE);
 
-	memcpy(data, NwPageGetLists(BufferGetPage(buffer)) + place,
-		   n * sizeof(NwListData));
+	memcpy(data, NwPageGetLists(BufferGetPage(buffer)) + place, n * sizeof(NwListData));
 	UnlockReleaseBuffer(buffer);
 	for (int i = 0; i < n; i++)
 		check_list(index, meta, block, &data[i]);
@@ -366,18 +345,17 @@ nw_lists_read(Relation index, const NwMeta *meta, uint32 first,
 }
 
 const float *
-nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space,
-				Buffer *buffer)
+nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space, Buffer *buffer)
 {
-	uint64		at = (uint64) list * meta->dim * sizeof(float);
-	Size		size = meta->dim * sizeof(float);
-	Size		left = size;
-	char	   *to = (char *) space;
+	uint64 at = (uint64) list * meta->dim * sizeof(float);
+	Size size = meta->dim * sizeof(float);
+	Size left = size;
+	char *to = (char *) space;
 
 	while (left > 0)
 	{
 		BlockNumber block = meta->first_centers + at / NW_PAGE_ROOM;
-		Size		part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
+		Size part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
 		const char *from;
 
 		/* centres do not change, so a page once looked at needs no lock */
@@ -385,8 +363,7 @@ nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space,
 		{
 			if (BufferIsValid(*buffer))
 				ReleaseBuffer(*buffer);
-			*buffer = nw_page_read(index, block, NW_PAGE_CENTERS,
-								   BUFFER_LOCK_SHARE);
+			*buffer = nw_page_read(index, block, NW_PAGE_CENTERS, BUFFER_LOCK_SHARE);
 			LockBuffer(*buffer, BUFFER_LOCK_UNLOCK);
 		}
 		from = PageGetContents(BufferGetPage(*buffer)) + at % NW_PAGE_ROOM;
@@ -403,7 +380,7 @@ nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space,
 void
 nw_center_read(Relation index, const NwMeta *meta, uint32 list, float *center)
 {
-	Buffer		buffer = InvalidBuffer;
+	Buffer buffer = InvalidBuffer;
 	const float *found = nw_centers_read(index, meta, list, center, &buffer);
 
 	if (found != center)
@@ -412,16 +389,14 @@ nw_center_read(Relation index, const NwMeta *meta, uint32 list, float *center)
 }
 
 void
-nw_slot_write(Page page, const NwLayout *layout, int slot,
-			  const NwEntry *entry)
+nw_slot_write(Page page, const NwLayout *layout, int slot, const NwEntry *entry)
 {
-	NwSlots		slots;
+	NwSlots slots;
 
 	nw_page_slots(page, layout, &slots);
 	memcpy(slots.code + slot * layout->dim, entry->code, layout->dim);
 	slots.scale[slot] = entry->info.scale;
-	slots.error[slot] = entry->covered ? entry->info.error :
-		-entry->info.error;
+	slots.error[slot] = entry->covered ? entry->info.error : -entry->info.error;
 	slots.sqnorm[slot] = entry->info.sqnorm;
 	slots.norm[slot] = entry->info.norm;
 	slots.class[slot] = entry->class;
@@ -431,16 +406,13 @@ nw_slot_write(Page page, const NwLayout *layout, int slot,
 /* ---- values ---- */
 
 const char *
-nw_vector_bytes(Relation index, const NwLayout *layout, Datum datum,
-				NwVectorData *vector)
+nw_vector_bytes(Relation index, const NwLayout *layout, Datum datum, NwVectorData *vector)
 {
 	datum = PointerGetDatum(PG_DETOAST_DATUM(datum));
 	*vector = nw_vector_read(datum, layout->type);
 	if (vector->dim != layout->dim)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("index \"%s\" has %d dimensions, not %d",
-						RelationGetRelationName(index), layout->dim,
-						vector->dim)));
+		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+		                errmsg("index \"%s\" has %d dimensions, not %d",
+		                       RelationGetRelationName(index), layout->dim, vector->dim)));
 	return nw_vector_elements(datum);
 }

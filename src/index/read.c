@@ -17,13 +17,13 @@
 #include "compat.h"
 #include "index/read.h"
 
-#define CACHE_LINE		64
+#define CACHE_LINE 64
 
 /* Learn the classes of a part, and number them as the reader does. */
 static void
 read_classes(NwIndexReader *reader, NwIndexPart *part)
 {
-	NwTextOut	out;
+	NwTextOut out;
 
 	if (reader->cursor)
 	{
@@ -33,13 +33,11 @@ read_classes(NwIndexReader *reader, NwIndexPart *part)
 		part->label = NULL;
 		return;
 	}
-	part->nclasses = nw_labels_read(part->index, &part->meta, &out,
-									&part->label);
+	part->nclasses = nw_labels_read(part->index, &part->meta, &out, &part->label);
 	part->class = NULL;
 	if (reader->labels == NULL)
 		return;
-	part->class = palloc_extended(Max(part->nclasses, 1) * sizeof(int32),
-								  MCXT_ALLOC_HUGE);
+	part->class = palloc_extended(Max(part->nclasses, 1) * sizeof(int32), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < part->nclasses; i++)
 		part->class[i] = nw_labels_add(reader->labels, part->label[i]);
 	reader->nclasses = reader->labels->n;
@@ -48,12 +46,12 @@ read_classes(NwIndexReader *reader, NwIndexPart *part)
 NwBytes
 nw_index_class_text(NwIndexReader *reader, int class)
 {
-	NwTextOut  *out = &reader->labels->out;
+	NwTextOut *out = &reader->labels->out;
 
 	if (reader->cursor == NULL)
 		return reader->labels->text[class];
-	return nw_textout(out, nw_label_datum(reader->part[0].index, out,
-										  nw_label_read(reader->cursor, class)));
+	return nw_textout(
+		out, nw_label_datum(reader->part[0].index, out, nw_label_read(reader->cursor, class)));
 }
 
 int
@@ -64,8 +62,7 @@ nw_index_find_class(NwIndexReader *reader, NwBytes text)
 	if (reader->cursor == NULL)
 		return nw_labels_find_text(reader->labels, text);
 	item = nw_label_find(reader->cursor, text);
-	return item && item->class < (uint32) reader->nclasses ?
-		(int) item->class : -1;
+	return item && item->class < (uint32) reader->nclasses ? (int) item->class : -1;
 }
 
 BlockNumber
@@ -87,7 +84,7 @@ nw_index_begin_search(NwIndexReader *reader, NwLabels *labels, bool filtered)
 	 * bytes are the text, it also finds them by it.
 	 */
 	if (reader->nparts == 1 && nw_textout_is_injective(&labels->out) &&
-		(labels->out.is_text || !filtered))
+	    (labels->out.is_text || !filtered))
 		reader->cursor = MemoryContextAlloc(reader->mcxt, sizeof(NwLabelCursor));
 	nw_index_begin(reader, labels);
 }
@@ -149,14 +146,14 @@ nw_index_end(NwIndexReader *reader)
 	reader->nparts = 0;
 }
 
-StaticAssertDecl(BITS_PER_HEAPBLOCK * NW_MAP_PER_BYTE == BITS_PER_BYTE,
-				 "the visibility map has other bits");
+StaticAssertDecl(BITS_PER_HEAPBLOCK *NW_MAP_PER_BYTE == BITS_PER_BYTE,
+                 "the visibility map has other bits");
 
 bool
 nw_index_look_at_map(NwIndexPart *part, BlockNumber block)
 {
-	NwMapPage  *map = &part->map[block / NW_MAP_PER_PAGE % NW_MAP_PAGES];
-	bool		visible = VM_ALL_VISIBLE(part->heap, block, &map->buffer);
+	NwMapPage *map = &part->map[block / NW_MAP_PER_PAGE % NW_MAP_PAGES];
+	bool visible = VM_ALL_VISIBLE(part->heap, block, &map->buffer);
 
 	map->bits = NULL;
 	if (BufferIsValid(map->buffer))
@@ -179,40 +176,35 @@ check_tid(NwIndexPart *part, ItemPointer tid)
 	if (block >= part->heap_blocks)
 		part->heap_blocks = RelationGetNumberOfBlocks(part->heap);
 	if (block >= part->heap_blocks)
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\" is corrupted",
-						RelationGetRelationName(part->index)),
-				 errdetail("Row (%u,%u) is not in the table.", block,
-						   ItemPointerGetOffsetNumber(tid)),
-				 errhint("Please REINDEX it.")));
+		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+		                errmsg("index \"%s\" is corrupted", RelationGetRelationName(part->index)),
+		                errdetail("Row (%u,%u) is not in the table.", block,
+		                          ItemPointerGetOffsetNumber(tid)),
+		                errhint("Please REINDEX it.")));
 }
 
 void
 nw_index_report_class(NwIndexPart *part, ItemPointer tid)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("index \"%s\" is corrupted",
-					RelationGetRelationName(part->index)),
-			 errdetail("Row (%u,%u) is of the wrong class.",
-					   ItemPointerGetBlockNumber(tid),
-					   ItemPointerGetOffsetNumber(tid)),
-			 errhint("Please REINDEX it.")));
+	ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+	                errmsg("index \"%s\" is corrupted", RelationGetRelationName(part->index)),
+	                errdetail("Row (%u,%u) is of the wrong class.", ItemPointerGetBlockNumber(tid),
+	                          ItemPointerGetOffsetNumber(tid)),
+	                errhint("Please REINDEX it.")));
 }
 
 bool
 nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
 {
 	ItemPointerData root = *tid;
-	bool		call_again = false;
-	bool		all_dead = false;
-	bool		found;
+	bool call_again = false;
+	bool all_dead = false;
+	bool found;
 
 	check_tid(part, tid);
 	reader->work.heap_checks++;
-	found = table_index_fetch_tuple(part->fetch, &root, reader->snapshot,
-									part->slot, &call_again, &all_dead);
+	found = table_index_fetch_tuple(part->fetch, &root, reader->snapshot, part->slot, &call_again,
+	                                &all_dead);
 	ExecClearTuple(part->slot);
 	return found;
 }
@@ -227,22 +219,20 @@ nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
  * them nothing; to fetch a page as a whole holds up whatever comes next.
  */
 Buffer
-nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from,
-			 bool by_sums)
+nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from, bool by_sums)
 {
-	int64		ahead = (int64) block - trail->block;
-	int64		guess = trail->buffer + trail->step * ahead;
-	Buffer		buffer = InvalidBuffer;
+	int64 ahead = (int64) block - trail->block;
+	int64 guess = trail->buffer + trail->step * ahead;
+	Buffer buffer = InvalidBuffer;
 	const char *page;
 
 	nw_block_check(part->index, block);
 	if (trail->step != 0 && trail->buffer > 0 && guess > 0 && guess <= NBuffers &&
-		ReadRecentBuffer(nw_relation_files(part->index), MAIN_FORKNUM, block,
-						 (Buffer) guess))
+	    ReadRecentBuffer(nw_relation_files(part->index), MAIN_FORKNUM, block, (Buffer) guess))
 		buffer = (Buffer) guess;
 	else
 	{
-		int64		apart;
+		int64 apart;
 
 		buffer = ReadBuffer(part->index, block);
 		apart = (int64) buffer - trail->buffer;
@@ -262,19 +252,17 @@ nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from,
 }
 
 void
-nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at,
-				   const bool *wanted, NwPageRows *rows)
+nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at, const bool *wanted,
+                   NwPageRows *rows)
 {
-	Buffer		buffer = nw_index_pin(part, at->block, &part->codes,
-									  part->layout.class, false);
-	Page		page = BufferGetPage(buffer);
+	Buffer buffer = nw_index_pin(part, at->block, &part->codes, part->layout.class, false);
+	Page page = BufferGetPage(buffer);
 	const NwCodePage *codes = NwPageGetCodes(page);
-	NwSlots		slots;
-	int			kept = 0;
+	NwSlots slots;
+	int kept = 0;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	nw_codes_check(part->index, &part->meta, &part->layout, buffer, at->list,
-				   at->nth);
+	nw_codes_check(part->index, &part->meta, &part->layout, buffer, at->list, at->nth);
 	nw_page_slots(page, &part->layout, &slots);
 	reader->work.pages++;
 	rows->n = 0;
@@ -283,14 +271,13 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at,
 	memcpy(rows->vectors, codes->vectors, sizeof(rows->vectors));
 	for (int i = 0; i < codes->used; i++)
 	{
-		uint32		class = slots.class[i];
+		uint32 class = slots.class[i];
 
 		if (!ItemPointerIsValid(&slots.tid[i]))
 			continue;
 		if (at->list != NW_COMMON_LIST && class != at->class)
 			nw_index_report_class(part, &slots.tid[i]);
-		if (class < (uint32) part->nclasses && wanted &&
-			!wanted[nw_index_class(part, class)])
+		if (class < (uint32) part->nclasses && wanted && !wanted[nw_index_class(part, class)])
 			continue;
 		rows->slot[rows->n] = i;
 		rows->class[rows->n] = class;
@@ -302,8 +289,7 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at,
 
 	for (int i = 0; i < rows->n; i++)
 	{
-		if (!rows->visible[i] &&
-			!nw_index_row_visible(reader, part, &rows->tid[i]))
+		if (!rows->visible[i] && !nw_index_row_visible(reader, part, &rows->tid[i]))
 			continue;
 
 		/* a class not known yet belongs to rows too new to be seen */
@@ -322,21 +308,19 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at,
 static void
 pin_vectors(NwIndexReader *reader, NwIndexPart *part, NwPageRows *rows)
 {
-	int			first;
-	int			last;
-	int			offset;
+	int first;
+	int last;
+	int offset;
 
 	for (int i = 0; i < NW_VECTOR_PAGES; i++)
 		rows->pinned[i] = InvalidBuffer;
 	if (rows->n == 0)
 		return;
 	nw_vector_place(&part->layout, rows->nth, rows->slot[0], &first, &offset);
-	last = nw_vector_pages(&part->layout, rows->nth,
-						   rows->slot[rows->n - 1] + 1) - 1;
+	last = nw_vector_pages(&part->layout, rows->nth, rows->slot[rows->n - 1] + 1) - 1;
 	for (int i = first; i <= last; i++)
 	{
-		rows->pinned[i] = nw_index_pin(part, rows->vectors[i], &part->vectors,
-									   BLCKSZ, true);
+		rows->pinned[i] = nw_index_pin(part, rows->vectors[i], &part->vectors, BLCKSZ, true);
 		reader->work.pages++;
 	}
 }
@@ -359,8 +343,7 @@ vector_page(NwIndexPart *part, const NwPageRows *rows, int which, int *locked)
 		}
 		*locked = which;
 	}
-	return which < 0 ? NULL :
-		PageGetContents(BufferGetPage(rows->pinned[which]));
+	return which < 0 ? NULL : PageGetContents(BufferGetPage(rows->pinned[which]));
 }
 
 /* Unpin the vector pages of a code page. */
@@ -376,14 +359,13 @@ unpin_vectors(NwPageRows *rows)
 
 /* Copy a stored vector that may lie across pages. */
 static void
-copy_vector(NwIndexPart *part, const NwPageRows *rows, int which, int offset,
-			int *locked, char *to)
+copy_vector(NwIndexPart *part, const NwPageRows *rows, int which, int offset, int *locked, char *to)
 {
-	int			left = part->layout.vector_size;
+	int left = part->layout.vector_size;
 
 	while (left > 0)
 	{
-		int			size = Min(left, (int) NW_PAGE_ROOM - offset);
+		int size = Min(left, (int) NW_PAGE_ROOM - offset);
 
 		memcpy(to, vector_page(part, rows, which, locked) + offset, size);
 		to += size;
@@ -398,19 +380,19 @@ nw_index_read_vectors(NwIndexPages *pages, NwPageRows *rows, float *x)
 {
 	NwIndexPart *part = pages->part;
 	const NwLayout *layout = &part->layout;
-	int			locked = -1;
+	int locked = -1;
 
 	for (int i = 0; i < rows->n; i++, x += layout->dim)
 	{
-		int			which;
-		int			offset;
+		int which;
+		int offset;
 
 		nw_vector_place(layout, rows->nth, rows->slot[i], &which, &offset);
 		if (layout->type == NW_VECTOR)
 			copy_vector(part, rows, which, offset, &locked, (char *) x);
 		else if (offset + layout->vector_size <= (int) NW_PAGE_ROOM)
-			nw_vector_decode(vector_page(part, rows, which, &locked) + offset,
-							 layout->type, layout->dim, x);
+			nw_vector_decode(vector_page(part, rows, which, &locked) + offset, layout->type,
+			                 layout->dim, x);
 		else
 		{
 			copy_vector(part, rows, which, offset, &locked, pages->whole);
@@ -423,26 +405,23 @@ nw_index_read_vectors(NwIndexPages *pages, NwPageRows *rows, float *x)
 
 /* Measure rows that lie one after the other. */
 static void
-measure_run(const NwIndexPart *part, const NwQuery *query, const float *x,
-			int n, double *measure)
+measure_run(const NwIndexPart *part, const NwQuery *query, const float *x, int n, double *measure)
 {
-	double		norm[NW_MAX_SLOTS];
+	double norm[NW_MAX_SLOTS];
 
 	nw_index_ahead(&part->vectors);
 	if (nw_kernel_needs_norms(query->kernel))
 		nw_inverse_norms(x, query->dim, n, norm);
-	nw_query_measure(query, x, nw_kernel_needs_norms(query->kernel) ? norm :
-					 NULL, n, measure);
+	nw_query_measure(query, x, nw_kernel_needs_norms(query->kernel) ? norm : NULL, n, measure);
 	nw_index_ahead_end();
 }
 
 void
-nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows,
-					  const NwQuery *query, double *measure)
+nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows, const NwQuery *query, double *measure)
 {
 	NwIndexPart *part = pages->part;
 	const NwLayout *layout = &part->layout;
-	int			locked = -1;
+	int locked = -1;
 
 	if (layout->type != NW_VECTOR)
 	{
@@ -452,10 +431,10 @@ nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows,
 	}
 	for (int i = 0; i < rows->n;)
 	{
-		int			which;
-		int			offset;
-		int			n = 1;
-		int			most;
+		int which;
+		int offset;
+		int n = 1;
+		int most;
 
 		nw_vector_place(layout, rows->nth, rows->slot[i], &which, &offset);
 		most = ((int) NW_PAGE_ROOM - offset) / layout->vector_size;
@@ -467,12 +446,11 @@ nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows,
 		else
 		{
 			/* where they are, as far as they are next to each other */
-			while (n < most && i + n < rows->n &&
-				   rows->slot[i + n] == rows->slot[i] + n)
+			while (n < most && i + n < rows->n && rows->slot[i + n] == rows->slot[i] + n)
 				n++;
-			measure_run(part, query, (const float *)
-						(vector_page(part, rows, which, &locked) + offset), n,
-						&measure[i]);
+			measure_run(part, query,
+			            (const float *) (vector_page(part, rows, which, &locked) + offset), n,
+			            &measure[i]);
 		}
 		i += n;
 	}
@@ -492,8 +470,7 @@ nw_index_next_page(NwIndexPages *pages)
 		NwPageRows *rows = &pages->rows[pages->turn];
 
 		pages->turn = 1 - pages->turn;
-		nw_index_read_page(pages->reader, pages->part, &pages->next,
-						   pages->wanted, rows);
+		nw_index_read_page(pages->reader, pages->part, &pages->next, pages->wanted, rows);
 		pin_vectors(pages->reader, pages->part, rows);
 		pgstat_count_index_tuples(pages->part->index, rows->n);
 		pages->ahead = rows;
@@ -502,14 +479,13 @@ nw_index_next_page(NwIndexPages *pages)
 }
 
 void
-nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
-					NwIndexPart *part, NwPageAt first, const bool *wanted)
+nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader, NwIndexPart *part, NwPageAt first,
+                    const bool *wanted)
 {
 	if (pages->part != part)
 	{
 		pages->part = part;
-		pages->x = palloc((Size) part->layout.slots * part->layout.dim *
-						  sizeof(float));
+		pages->x = palloc((Size) part->layout.slots * part->layout.dim * sizeof(float));
 		pages->whole = palloc(part->layout.vector_size);
 	}
 	pages->reader = reader;
@@ -524,8 +500,8 @@ void
 nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 {
 	NwIndexPages *pages = palloc0(sizeof(NwIndexPages));
-	MemoryContext row_mcxt = AllocSetContextCreate(reader->mcxt, "nwhead row",
-												   ALLOCSET_DEFAULT_SIZES);
+	MemoryContext row_mcxt =
+		AllocSetContextCreate(reader->mcxt, "nwhead row", ALLOCSET_DEFAULT_SIZES);
 
 	for (int i = 0; i < reader->nparts; i++)
 	{
@@ -533,12 +509,11 @@ nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 
 		for (uint32 list = 0; list < part->meta.nlists; list++)
 		{
-			NwListData	data;
+			NwListData data;
 			NwPageRows *rows;
 
 			nw_list_read(part->index, &part->meta, list, &data);
-			nw_index_first_page(pages, reader, part,
-								nw_list_start(list, &data), NULL);
+			nw_index_first_page(pages, reader, part, nw_list_start(list, &data), NULL);
 			while ((rows = nw_index_next_page(pages)) != NULL)
 			{
 				MemoryContext old = MemoryContextSwitchTo(row_mcxt);
@@ -546,13 +521,11 @@ nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 				nw_index_read_vectors(pages, rows, pages->x);
 				for (int k = 0; k < rows->n; k++)
 				{
-					NwRow		row = {
-						.vector = {pages->x + (Size) k * part->layout.dim,
-						part->layout.dim},
+					NwRow row = {
+						.vector = {pages->x + (Size) k * part->layout.dim, part->layout.dim},
 						.label = part->label[rows->class[k]],
 						.id_isnull = true,
-						.weight = 1
-					};
+						.weight = 1};
 
 					callback(&row, arg);
 				}
@@ -566,38 +539,34 @@ nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 }
 
 char *
-nw_index_fetch_id(NwIndexReader *reader, const NwSource *source,
-				  NwTextOut *id_out, int number, ItemPointer tid)
+nw_index_fetch_id(NwIndexReader *reader, const NwSource *source, NwTextOut *id_out, int number,
+                  ItemPointer tid)
 {
 	NwIndexPart *part = &reader->part[number];
 	ItemPointerData root = *tid;
-	bool		call_again = false;
-	bool		all_dead = false;
-	bool		isnull = false;
-	Datum		id;
-	char	   *text;
+	bool call_again = false;
+	bool all_dead = false;
+	bool isnull = false;
+	Datum id;
+	char *text;
 
 	/* what the visibility map calls visible has not been looked at yet */
 	check_tid(part, tid);
-	if (!table_index_fetch_tuple(part->fetch, &root, reader->snapshot,
-								 part->slot, &call_again, &all_dead))
-		ereport(ERROR,
-				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("row (%u,%u) of index \"%s\" is not in the table",
-						ItemPointerGetBlockNumber(tid),
-						ItemPointerGetOffsetNumber(tid),
-						RelationGetRelationName(part->index)),
-				 errhint("Please REINDEX it.")));
+	if (!table_index_fetch_tuple(part->fetch, &root, reader->snapshot, part->slot, &call_again,
+	                             &all_dead))
+		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
+		                errmsg("row (%u,%u) of index \"%s\" is not in the table",
+		                       ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid),
+		                       RelationGetRelationName(part->index)),
+		                errhint("Please REINDEX it.")));
 
 	/* the row's own place, not the head of its HOT chain */
 	if (source->id == NULL)
 		id = PointerGetDatum(&part->slot->tts_tid);
 	else
-		id = slot_getattr(part->slot,
-						  get_attnum(RelationGetRelid(part->heap), source->id),
-						  &isnull);
-	text = isnull ? NULL :
-		nw_bytes_copy(CurrentMemoryContext, nw_textout(id_out, id));
+		id =
+			slot_getattr(part->slot, get_attnum(RelationGetRelid(part->heap), source->id), &isnull);
+	text = isnull ? NULL : nw_bytes_copy(CurrentMemoryContext, nw_textout(id_out, id));
 	ExecClearTuple(part->slot);
 	return text;
 }

@@ -11,14 +11,14 @@
 #include "access/visibilitymapdefs.h"
 #include "utils/snapshot.h"
 
-#include "math/kernel.h"
-#include "sets/labels.h"
 #include "index/am.h"
+#include "math/kernel.h"
 #include "math/simd/simd.h"
+#include "sets/labels.h"
 #include "sets/source.h"
 
 /* Slots of a code page of one dimension: as many as there can be. */
-#define NW_MAX_SLOTS	320
+#define NW_MAX_SLOTS 320
 
 /* nwhead.engine */
 typedef enum NwEngine
@@ -28,49 +28,49 @@ typedef enum NwEngine
 	NW_ENGINE_INDEX
 } NwEngine;
 
-extern int	nw_engine;
+extern int nw_engine;
 
 /* What reading has cost. */
 typedef struct NwIndexWork
 {
-	int64		pages;			/* of the index */
-	int64		heap_checks;	/* rows looked up in the heap */
+	int64 pages;       /* of the index */
+	int64 heap_checks; /* rows looked up in the heap */
 } NwIndexWork;
 
 /* Where pages of an index were found lately in shared buffers. */
 typedef struct NwTrail
 {
 	BlockNumber block;
-	Buffer		buffer;
-	int			step;			/* from buffer to buffer: 1, -1, or 0 for none */
+	Buffer buffer;
+	int step; /* from buffer to buffer: 1, -1, or 0 for none */
 } NwTrail;
 
 /* A page of the visibility map. */
 typedef struct NwMapPage
 {
-	Buffer		buffer;
-	BlockNumber first;			/* heap block it tells of */
+	Buffer buffer;
+	BlockNumber first;          /* heap block it tells of */
 	const volatile uint8 *bits; /* what it says; NULL for no page */
 } NwMapPage;
 
 /* So many are kept: a list's rows may be anywhere in the table. */
-#define NW_MAP_PAGES	16
+#define NW_MAP_PAGES 16
 
 /* A table and its index: the whole set, or a partition of it. */
 typedef struct NwIndexPart
 {
-	Relation	heap;
-	Relation	index;
-	NwMeta		meta;
-	NwLayout	layout;
-	int			nclasses;
-	int32	   *class;			/* [nclasses] the reader's number of a class;
-								 * NULL where that is its own */
-	Datum	   *label;			/* [nclasses] */
-	NwMapPage	map[NW_MAP_PAGES];	/* of the visibility map, kept pinned */
-	BlockNumber heap_blocks;	/* of the table, as far as known */
-	NwTrail		codes;			/* where code pages were found lately, */
-	NwTrail		vectors;		/* and vector pages */
+	Relation heap;
+	Relation index;
+	NwMeta meta;
+	NwLayout layout;
+	int nclasses;
+	int32 *class;                /* [nclasses] the reader's number of a class;
+	                              * NULL where that is its own */
+	Datum *label;                /* [nclasses] */
+	NwMapPage map[NW_MAP_PAGES]; /* of the visibility map, kept pinned */
+	BlockNumber heap_blocks;     /* of the table, as far as known */
+	NwTrail codes;               /* where code pages were found lately, */
+	NwTrail vectors;             /* and vector pages */
 	IndexFetchTableData *fetch;
 	TupleTableSlot *slot;
 } NwIndexPart;
@@ -78,13 +78,13 @@ typedef struct NwIndexPart
 typedef struct NwIndexReader
 {
 	MemoryContext mcxt;
-	Snapshot	snapshot;
-	NwLabels   *labels;			/* classes by output text, of all parts; may
-								 * be NULL */
-	NwLabelCursor *cursor;		/* reads labels one by one, where they are not
-								 * among those; else NULL */
-	int			nclasses;		/* that the reader numbers */
-	int			nparts;
+	Snapshot snapshot;
+	NwLabels *labels;      /* classes by output text, of all parts; may
+	                        * be NULL */
+	NwLabelCursor *cursor; /* reads labels one by one, where they are not
+	                        * among those; else NULL */
+	int nclasses;          /* that the reader numbers */
+	int nparts;
 	NwIndexPart *part;
 	NwIndexWork work;
 } NwIndexReader;
@@ -92,10 +92,10 @@ typedef struct NwIndexReader
 /* Where a list goes on, and what has to be there. */
 typedef struct NwPageAt
 {
-	BlockNumber block;			/* of codes; invalid at the end */
-	uint32		list;
-	uint32		nth;
-	uint32		class;			/* of no meaning in the common list */
+	BlockNumber block; /* of codes; invalid at the end */
+	uint32 list;
+	uint32 nth;
+	uint32 class; /* of no meaning in the common list */
 } NwPageAt;
 
 /* Where a list begins. */
@@ -108,14 +108,14 @@ nw_list_start(uint32 list, const NwListData *data)
 /* The visible rows of a code page. */
 typedef struct NwPageRows
 {
-	uint32		nth;
+	uint32 nth;
 	BlockNumber vectors[NW_VECTOR_PAGES];
-	Buffer		pinned[NW_VECTOR_PAGES];
-	int			n;
-	int16		slot[NW_MAX_SLOTS];
-	int32		class[NW_MAX_SLOTS];	/* the part's number */
+	Buffer pinned[NW_VECTOR_PAGES];
+	int n;
+	int16 slot[NW_MAX_SLOTS];
+	int32 class[NW_MAX_SLOTS]; /* the part's number */
 	ItemPointerData tid[NW_MAX_SLOTS];
-	bool		visible[NW_MAX_SLOTS];
+	bool visible[NW_MAX_SLOTS];
 } NwPageRows;
 
 /*
@@ -135,8 +135,7 @@ extern void nw_index_begin(NwIndexReader *reader, NwLabels *labels);
  * The same for a search, which wants few labels, or those filtered by.  Where
  * that may be, they are read when they are asked for; then labels stay empty.
  */
-extern void nw_index_begin_search(NwIndexReader *reader, NwLabels *labels,
-								  bool filtered);
+extern void nw_index_begin_search(NwIndexReader *reader, NwLabels *labels, bool filtered);
 
 /* The reader's number of a part's class. */
 static inline int32
@@ -149,7 +148,7 @@ nw_index_class(const NwIndexPart *part, uint32 class)
 extern NwBytes nw_index_class_text(NwIndexReader *reader, int class);
 
 /* The class of a text, by the reader's number, or -1. */
-extern int	nw_index_find_class(NwIndexReader *reader, NwBytes text);
+extern int nw_index_find_class(NwIndexReader *reader, NwBytes text);
 
 /*
  * Say whether a query has the dimensions of all indexes.  Whether another one
@@ -164,9 +163,8 @@ extern void nw_index_end(NwIndexReader *reader);
 extern bool nw_index_look_at_map(NwIndexPart *part, BlockNumber block);
 
 /* The visibility map on disk: two bits for each heap block, in order. */
-#define NW_MAP_PER_BYTE		4
-#define NW_MAP_PER_PAGE \
-	((BLCKSZ - MAXALIGN(SizeOfPageHeaderData)) * NW_MAP_PER_BYTE)
+#define NW_MAP_PER_BYTE 4
+#define NW_MAP_PER_PAGE ((BLCKSZ - MAXALIGN(SizeOfPageHeaderData)) * NW_MAP_PER_BYTE)
 
 /*
  * Look at a slot while the code page is locked: true where the row behind it is
@@ -182,14 +180,12 @@ nw_index_all_visible(NwIndexPart *part, ItemPointer tid)
 
 	if (map->bits == NULL || place >= NW_MAP_PER_PAGE)
 		return nw_index_look_at_map(part, block);
-	return map->bits[place / NW_MAP_PER_BYTE] >>
-		(place % NW_MAP_PER_BYTE * BITS_PER_HEAPBLOCK) &
-		VISIBILITYMAP_ALL_VISIBLE;
+	return map->bits[place / NW_MAP_PER_BYTE] >> (place % NW_MAP_PER_BYTE * BITS_PER_HEAPBLOCK) &
+	       VISIBILITYMAP_ALL_VISIBLE;
 }
 
 /* Ask the heap whether the row behind a TID is visible. */
-extern bool nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part,
-								 ItemPointer tid);
+extern bool nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid);
 
 /* Complain about a row of a class that is not there, or not its list's. */
 extern _Noreturn void nw_index_report_class(NwIndexPart *part, ItemPointer tid);
@@ -198,9 +194,8 @@ extern _Noreturn void nw_index_report_class(NwIndexPart *part, ItemPointer tid);
  * Collect the visible rows of a code page, of the classes wanted (by the
  * reader's numbers; NULL for all), and go on to the next page of its list.
  */
-extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part,
-							   NwPageAt *at, const bool *wanted,
-							   NwPageRows *rows);
+extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at,
+                               const bool *wanted, NwPageRows *rows);
 
 /*
  * Pin a page of the index, and have it fetched to the processor's cache, from
@@ -208,8 +203,8 @@ extern void nw_index_read_page(NwIndexReader *reader, NwIndexPart *part,
  * before, which nw_index_ahead() tells of it.  The trail helps to find pages
  * that follow each other.
  */
-extern Buffer nw_index_pin(NwIndexPart *part, BlockNumber block,
-						   NwTrail *trail, int from, bool by_sums);
+extern Buffer nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from,
+                           bool by_sums);
 
 /*
  * Have sums over a page fetch the same part of the page that comes next, up to
@@ -233,18 +228,17 @@ typedef struct NwIndexPages
 	NwIndexReader *reader;
 	NwIndexPart *part;
 	const bool *wanted;
-	NwPageAt	next;
-	NwPageRows *ahead;			/* the page behind the one at hand, or NULL */
-	int			turn;
-	float	   *x;				/* [slots][dim] room for vectors, */
-	char	   *whole;			/* and for one as stored */
-	NwPageRows	rows[2];
+	NwPageAt next;
+	NwPageRows *ahead; /* the page behind the one at hand, or NULL */
+	int turn;
+	float *x;    /* [slots][dim] room for vectors, */
+	char *whole; /* and for one as stored */
+	NwPageRows rows[2];
 } NwIndexPages;
 
 /* Go to the first code page of a list (there may be none). */
-extern void nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
-								NwIndexPart *part, NwPageAt first,
-								const bool *wanted);
+extern void nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader, NwIndexPart *part,
+                                NwPageAt first, const bool *wanted);
 
 /*
  * Go to the next page; NULL at the end.  Its vectors have to be read, or
@@ -253,19 +247,17 @@ extern void nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader,
 extern NwPageRows *nw_index_next_page(NwIndexPages *pages);
 
 /* Read the vectors x [n][dim] of the rows of a page. */
-extern void nw_index_read_vectors(NwIndexPages *pages, NwPageRows *rows,
-								  float *x);
+extern void nw_index_read_vectors(NwIndexPages *pages, NwPageRows *rows, float *x);
 
 /* Measure a query against the rows of a page. */
-extern void nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows,
-								  const NwQuery *query, double *measure);
+extern void nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows, const NwQuery *query,
+                                  double *measure);
 
 /* Hand all rows to a callback, as nw_scan_run() does. */
-extern void nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback,
-							   void *arg);
+extern void nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg);
 
 /* The output text of the id of a row that was read; NULL for a null id. */
-extern char *nw_index_fetch_id(NwIndexReader *reader, const NwSource *source,
-							   NwTextOut *id_out, int part, ItemPointer tid);
+extern char *nw_index_fetch_id(NwIndexReader *reader, const NwSource *source, NwTextOut *id_out,
+                               int part, ItemPointer tid);
 
-#endif							/* NW_INDEX_READ_H */
+#endif /* NW_INDEX_READ_H */

@@ -21,24 +21,24 @@
 
 #include "index/bounds.h"
 
-#define MARGIN			1e-6
-#define ROUNDING		1e-14	/* of a logarithm, relative */
+#define MARGIN 1e-6
+#define ROUNDING 1e-14 /* of a logarithm, relative */
 
 /* Share of all slots that is coded in the first round, and in later ones. */
-#define FIRST_SHARE		0.01
-#define LATER_SHARE		0.04
+#define FIRST_SHARE 0.01
+#define LATER_SHARE 0.04
 
 /* Lists that weigh less than exp(-LIGHT) of the leader are left as they are. */
-#define LIGHT			16.0
+#define LIGHT 16.0
 
 /*
  * Whether codes are vague is judged while the contenders have more than this
  * share of all slots: with fewer, exact vectors are cheap anyway.
  */
-#define MANY			0.5
+#define MANY 0.5
 
 /* Lists are judged anew after exact passes over so many slots for a class. */
-#define SLOTS_PER_CLASS	0.25
+#define SLOTS_PER_CLASS 0.25
 
 int
 nw_search_place(Search *search, int number)
@@ -50,11 +50,10 @@ nw_search_place(Search *search, int number)
 	if (search->nclasses == search->allocated)
 	{
 		search->allocated = Max(64, 2 * search->allocated);
-		search->class = search->class == NULL ?
-			palloc_extended(search->allocated * sizeof(SearchClass),
-							MCXT_ALLOC_HUGE) :
-			repalloc_huge(search->class, search->allocated *
-						  sizeof(SearchClass));
+		search->class =
+			search->class == NULL
+				? palloc_extended(search->allocated * sizeof(SearchClass), MCXT_ALLOC_HUGE)
+				: repalloc_huge(search->class, search->allocated * sizeof(SearchClass));
 	}
 	class = &search->class[search->nclasses];
 	memset(class, 0, sizeof(SearchClass));
@@ -105,8 +104,8 @@ least_beside(double lead)
 static void
 take_contenders(Search *search)
 {
-	double		lead = -HUGE_VAL;
-	double		least;
+	double lead = -HUGE_VAL;
+	double least;
 
 	for (int i = 0; i < search->nall; i++)
 		lead = Max(lead, log_of(&search->common[i].lower));
@@ -114,11 +113,11 @@ take_contenders(Search *search)
 	for (int i = 0; i < search->nall; i++)
 	{
 		const CommonSums *sums = &search->common[i];
-		double		upper = log_of(&sums->upper);
+		double upper = log_of(&sums->upper);
 
 		if (upper > -HUGE_VAL && (search->place[i] >= 0 || upper >= least))
 		{
-			int			place = nw_search_place(search, i);
+			int place = nw_search_place(search, i);
 
 			search->class[place].common = *sums;
 		}
@@ -132,16 +131,16 @@ take_contenders(Search *search)
 static int
 judge(Search *search)
 {
-	double		least;
-	double		highest = -HUGE_VAL;
-	int			contenders = 0;
+	double least;
+	double highest = -HUGE_VAL;
+	int contenders = 0;
 
 	search->leading = search->challenger = -1;
 	search->lead = -HUGE_VAL;
 	search->wanted_slots = 0;
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		double		lower = log_of(&search->class[i].lower);
+		double lower = log_of(&search->class[i].lower);
 
 		if (lower > search->lead)
 		{
@@ -153,7 +152,7 @@ judge(Search *search)
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		SearchClass *class = &search->class[i];
-		double		upper = log_of(&class->upper);
+		double upper = log_of(&class->upper);
 
 		/* once out, a class stays out, whatever rounding would say */
 		search->wanted[class->number] &= upper > -HUGE_VAL && upper >= least;
@@ -182,8 +181,8 @@ find_leader(Search *search)
 static int
 compare_numbers(const void *a, const void *b)
 {
-	double		x = *(const double *) a;
-	double		y = *(const double *) b;
+	double x = *(const double *) a;
+	double y = *(const double *) b;
 
 	return (x < y) - (x > y);
 }
@@ -196,19 +195,18 @@ compare_numbers(const void *a, const void *b)
 static bool
 codes_are_vague(const Search *search)
 {
-	double	   *mean;
-	double		width = HUGE_VAL;
-	int			n = 0;
-	bool		vague;
+	double *mean;
+	double width = HUGE_VAL;
+	int n = 0;
+	bool vague;
 
 	if (search->wanted_slots < search->slots * MANY)
 		return false;
-	mean = palloc_extended(Max(search->nclasses, 1) * sizeof(double),
-						   MCXT_ALLOC_HUGE);
+	mean = palloc_extended(Max(search->nclasses, 1) * sizeof(double), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		const SearchClass *class = &search->class[i];
-		double		upper;
+		double upper;
 
 		if (!is_wanted(search, i) || class->coded_slots == 0)
 			continue;
@@ -227,7 +225,7 @@ static bool
 is_refinable(const Search *search, const Unit *unit)
 {
 	return unit->state == UNIT_LIST && is_wanted(search, unit->class) &&
-		unit->upper >= search->lead - LIGHT;
+	       unit->upper >= search->lead - LIGHT;
 }
 
 /*
@@ -238,12 +236,11 @@ is_refinable(const Search *search, const Unit *unit)
 static bool
 refine_heaviest(Search *search, int64 slots)
 {
-	bool		any = false;
+	bool any = false;
 
 	while (slots > 0 && !binaryheap_empty(search->heaviest_first))
 	{
-		Unit	   *unit = (Unit *)
-			DatumGetPointer(binaryheap_remove_first(search->heaviest_first));
+		Unit *unit = (Unit *) DatumGetPointer(binaryheap_remove_first(search->heaviest_first));
 
 		if (is_refinable(search, unit))
 		{
@@ -259,18 +256,16 @@ refine_heaviest(Search *search, int64 slots)
 static void
 refine_one_each(Search *search)
 {
-	Unit	  **heaviest = palloc_extended(Max(search->nclasses, 1) *
-										   sizeof(Unit *),
-										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	Unit **heaviest = palloc_extended(Max(search->nclasses, 1) * sizeof(Unit *),
+	                                  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 	for (int i = 0; i < search->nunits; i++)
 	{
-		Unit	   *unit = &search->unit[i];
-		Unit	  **best = &heaviest[unit->class];
+		Unit *unit = &search->unit[i];
+		Unit **best = &heaviest[unit->class];
 
-		if (search->class[unit->class].coded_slots == 0 &&
-			is_refinable(search, unit) &&
-			(*best == NULL || unit->upper > (*best)->upper))
+		if (search->class[unit->class].coded_slots == 0 && is_refinable(search, unit) &&
+		    (*best == NULL || unit->upper > (*best)->upper))
 			*best = unit;
 	}
 	for (int i = 0; i < search->nclasses; i++)
@@ -285,8 +280,8 @@ refine_one_each(Search *search)
 static int
 compare_weights(Datum a, Datum b, void *arg)
 {
-	double		x = ((const Unit *) DatumGetPointer(a))->weight;
-	double		y = ((const Unit *) DatumGetPointer(b))->weight;
+	double x = ((const Unit *) DatumGetPointer(a))->weight;
+	double y = ((const Unit *) DatumGetPointer(b))->weight;
 
 	(void) arg;
 	return (x > y) - (x < y);
@@ -296,13 +291,11 @@ compare_weights(Datum a, Datum b, void *arg)
 static void
 order_by_weight(Search *search)
 {
-	search->heaviest_first = binaryheap_allocate(Max(search->nunits, 1),
-												 compare_weights, NULL);
+	search->heaviest_first = binaryheap_allocate(Max(search->nunits, 1), compare_weights, NULL);
 	for (int i = 0; i < search->nunits; i++)
 	{
 		search->unit[i].weight = search->unit[i].upper;
-		binaryheap_add_unordered(search->heaviest_first,
-								 PointerGetDatum(&search->unit[i]));
+		binaryheap_add_unordered(search->heaviest_first, PointerGetDatum(&search->unit[i]));
 	}
 	binaryheap_build(search->heaviest_first);
 }
@@ -323,10 +316,9 @@ compare_gains(const void *a, const void *b)
 static void
 order_by_gain(Search *search)
 {
-	double		top = -HUGE_VAL;
+	double top = -HUGE_VAL;
 
-	search->order = palloc_extended(Max(search->nunits, 1) * sizeof(Unit *),
-									MCXT_ALLOC_HUGE);
+	search->order = palloc_extended(Max(search->nunits, 1) * sizeof(Unit *), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < search->nunits; i++)
 	{
 		search->order[i] = &search->unit[i];
@@ -334,11 +326,10 @@ order_by_gain(Search *search)
 	}
 	for (int i = 0; i < search->nunits; i++)
 	{
-		Unit	   *unit = &search->unit[i];
+		Unit *unit = &search->unit[i];
 
-		unit->gain = (nw_exp(unit->upper - top) - nw_exp(unit->lower - top)) /
-			unit->slots;
-		if (isnan(unit->gain))	/* nothing is known, of any */
+		unit->gain = (nw_exp(unit->upper - top) - nw_exp(unit->lower - top)) / unit->slots;
+		if (isnan(unit->gain)) /* nothing is known, of any */
 			unit->gain = HUGE_VAL;
 	}
 	qsort(search->order, search->nunits, sizeof(Unit *), compare_gains);
@@ -361,8 +352,7 @@ next_gain(const Search *search, int number)
 	if (number < 0)
 		return -1;
 	class = &search->class[number];
-	return class->next_unit < class->end_unit ?
-		search->order[class->next_unit]->gain : -1;
+	return class->next_unit < class->end_unit ? search->order[class->next_unit]->gain : -1;
 }
 
 /*
@@ -373,8 +363,8 @@ next_gain(const Search *search, int number)
 static int
 choose_class(const Search *search)
 {
-	double		leading = next_gain(search, search->leading);
-	double		challenger = next_gain(search, search->challenger);
+	double leading = next_gain(search, search->leading);
+	double challenger = next_gain(search, search->challenger);
 
 	if (leading >= 0 || challenger >= 0)
 		return leading >= challenger ? search->leading : search->challenger;
@@ -394,7 +384,7 @@ read_class(Search *search, int number, int64 slots)
 
 	while (slots > 0 && class->next_unit < class->end_unit)
 	{
-		Unit	   *unit = search->order[class->next_unit++];
+		Unit *unit = search->order[class->next_unit++];
 
 		nw_bounds_refine_exactly(search, unit);
 		slots -= unit->slots;
@@ -411,9 +401,9 @@ read_class(Search *search, int number, int64 slots)
 static int
 settle_exactly(Search *search)
 {
-	int64		slots = (int64) (search->nclasses * SLOTS_PER_CLASS) + 1;
-	int			leader;
-	int			class;
+	int64 slots = (int64) (search->nclasses * SLOTS_PER_CLASS) + 1;
+	int leader;
+	int class;
 
 	/* those in the common lists come first: they have no lists to choose */
 	if (search->common_slots > 0)
@@ -433,18 +423,17 @@ settle_exactly(Search *search)
 static int
 compare_masses(Search *search)
 {
-	MemoryContext text_mcxt = AllocSetContextCreate(CurrentMemoryContext,
-													"nwhead label",
-													ALLOCSET_DEFAULT_SIZES);
-	int			best = -1;
-	NwScaled	most = {0, 0};
-	NwBytes		first = {NULL, 0};	/* text of the best, once that is asked */
+	MemoryContext text_mcxt =
+		AllocSetContextCreate(CurrentMemoryContext, "nwhead label", ALLOCSET_DEFAULT_SIZES);
+	int best = -1;
+	NwScaled most = {0, 0};
+	NwBytes first = {NULL, 0}; /* text of the best, once that is asked */
 
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		const SearchClass *class = &search->class[i];
-		NwScaled	value;
-		int			more;
+		NwScaled value;
+		int more;
 
 		if (!is_wanted(search, i) || nw_mass_is_empty(&class->mass))
 			continue;
@@ -454,13 +443,12 @@ compare_masses(Search *search)
 			first.data = NULL;
 		else if (more == 0)
 		{
-			NwBytes		text;
+			NwBytes text;
 			MemoryContext old;
 
 			if (first.data == NULL)
 			{
-				first = nw_index_class_text(search->reader,
-											search->class[best].number);
+				first = nw_index_class_text(search->reader, search->class[best].number);
 				first.data = nw_bytes_copy(CurrentMemoryContext, first);
 			}
 			old = MemoryContextSwitchTo(text_mcxt);
@@ -468,8 +456,7 @@ compare_masses(Search *search)
 			MemoryContextSwitchTo(old);
 			if (nw_bytes_compare(text, first) < 0)
 			{
-				first = (NwBytes) {nw_bytes_copy(CurrentMemoryContext, text),
-				text.len};
+				first = (NwBytes) {nw_bytes_copy(CurrentMemoryContext, text), text.len};
 				more = 1;
 			}
 			MemoryContextReset(text_mcxt);
@@ -491,14 +478,11 @@ admit_classes(Search *search, const NwFilter *filter)
 {
 	if (filter->classes == NULL)
 		return true;
-	search->admitted = palloc_extended(search->nall,
-									   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	search->asked = palloc_extended(filter->nclasses * sizeof(int),
-									MCXT_ALLOC_HUGE);
+	search->admitted = palloc_extended(search->nall, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	search->asked = palloc_extended(filter->nclasses * sizeof(int), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < filter->nclasses; i++)
 	{
-		int			class = nw_index_find_class(search->reader,
-												filter->classes[i]);
+		int class = nw_index_find_class(search->reader, filter->classes[i]);
 
 		if (class < 0)
 			return false;
@@ -514,20 +498,20 @@ admit_classes(Search *search, const NwFilter *filter)
 static bool
 has_row(Search *search, int number)
 {
-	int			place = search->place[number];
-	bool		found = false;
+	int place = search->place[number];
+	bool found = false;
 
 	if ((search->common && search->common[number].lower.sum > 0) ||
-		(place >= 0 && search->class[place].lower.sum > 0))
+	    (place >= 0 && search->class[place].lower.sum > 0))
 		return true;
 	search->wanted[number] = true;
 	for (int i = -search->reader->nparts; i < search->nunits && !found; i++)
 	{
-		int			which = i < 0 ? -i - 1 : search->unit[i].part;
+		int which = i < 0 ? -i - 1 : search->unit[i].part;
 		NwIndexPart *part = &search->reader->part[which];
-		uint32		list = i < 0 ? NW_COMMON_LIST : search->unit[i].first.list;
-		NwPageAt	at;
-		NwListData	data;
+		uint32 list = i < 0 ? NW_COMMON_LIST : search->unit[i].first.list;
+		NwPageAt at;
+		NwListData data;
 
 		if (i >= 0 && search->unit[i].class != place)
 			continue;
@@ -537,8 +521,7 @@ has_row(Search *search, int number)
 		{
 			NwPageRows *rows = &search->pages.rows[0];
 
-			nw_index_read_page(search->reader, part, &at, search->wanted,
-							   rows);
+			nw_index_read_page(search->reader, part, &at, search->wanted, rows);
 			found = rows->n > 0;
 		}
 	}
@@ -567,13 +550,13 @@ classes_have_rows(Search *search)
 static int
 decide(Search *search)
 {
-	int64		slots = (int64) (search->slots * FIRST_SHARE) + 1;
-	int			leader;
+	int64 slots = (int64) (search->slots * FIRST_SHARE) + 1;
+	int leader;
 
 	if (search->common_slots > 0)
 	{
-		search->common = palloc_extended(search->nall * sizeof(CommonSums),
-										 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+		search->common =
+			palloc_extended(search->nall * sizeof(CommonSums), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 		nw_bounds_take_common(search);
 		take_contenders(search);
 	}
@@ -585,8 +568,7 @@ decide(Search *search)
 			return leader;
 		if (round == 1)
 			refine_one_each(search);
-		else if ((round > 1 && codes_are_vague(search)) ||
-				 !refine_heaviest(search, slots))
+		else if ((round > 1 && codes_are_vague(search)) || !refine_heaviest(search, slots))
 			break;
 		else
 			slots = Max(2 * slots, (int64) (search->slots * LATER_SHARE));
@@ -619,12 +601,12 @@ count_work(Search *search)
 }
 
 int
-nw_index_search(NwIndexReader *reader, const NwQuery *query,
-				const NwFilter *filter, NwSearchWork *work)
+nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *filter,
+                NwSearchWork *work)
 {
-	Search	   *search = palloc0(sizeof(Search));
-	uint64		lists = 0;
-	int			answer;
+	Search *search = palloc0(sizeof(Search));
+	uint64 lists = 0;
+	int answer;
 
 	memset(work, 0, sizeof(NwSearchWork));
 	search->reader = reader;
@@ -636,10 +618,8 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query,
 		return -1;
 	for (int i = 0; i < reader->nparts; i++)
 		lists += reader->part[i].meta.nlists;
-	search->wanted = palloc_extended(search->nall,
-									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	search->place = palloc_extended(search->nall * sizeof(int32),
-									MCXT_ALLOC_HUGE);
+	search->wanted = palloc_extended(search->nall, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	search->place = palloc_extended(search->nall * sizeof(int32), MCXT_ALLOC_HUGE);
 	memset(search->place, -1, search->nall * sizeof(int32));
 	search->unit = palloc_extended(lists * sizeof(Unit), MCXT_ALLOC_HUGE);
 	search->t = palloc(query->dim * sizeof(float));
@@ -653,6 +633,7 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query,
 	if (answer < 0 || !classes_have_rows(search))
 		return -1;
 	answer = search->class[answer].number;
-	return reader->cursor == NULL ? answer :
-		nw_labels_add_text(reader->labels, nw_index_class_text(reader, answer));
+	return reader->cursor == NULL
+	           ? answer
+	           : nw_labels_add_text(reader->labels, nw_index_class_text(reader, answer));
 }

@@ -13,12 +13,12 @@
 /* What a search has cost, and where its supports were settled. */
 typedef struct NwSearchWork
 {
-	int64		lists;			/* with a centre of their own, */
-	int64		lists_pruned;	/* never looked into */
-	int64		supports;		/* slots that may hold a row */
-	int64		by_list;		/* settled by the bound of their list, */
-	int64		by_code;		/* by that of their code, */
-	int64		exact;			/* read exactly */
+	int64 lists;        /* with a centre of their own, */
+	int64 lists_pruned; /* never looked into */
+	int64 supports;     /* slots that may hold a row */
+	int64 by_list;      /* settled by the bound of their list, */
+	int64 by_code;      /* by that of their code, */
+	int64 exact;        /* read exactly */
 	NwIndexWork reading;
 } NwSearchWork;
 
@@ -27,7 +27,7 @@ typedef struct NwSearchWork
  * bounds leave open whether a class asked for has any support, which is then
  * for an exact pass to say.  The answer is that of an exact pass, ties included.
  */
-extern int	nw_index_search(NwIndexReader *reader, const NwQuery *query,
-							const NwFilter *filter, NwSearchWork *work);
+extern int nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *filter,
+                           NwSearchWork *work);
 
-#endif							/* NW_INDEX_SEARCH_H */
+#endif /* NW_INDEX_SEARCH_H */

@@ -19,20 +19,19 @@
 typedef struct Freed
 {
 	BlockNumber page;
-	uint32		nth;
+	uint32 nth;
 } Freed;
 
 /* Free the dead slots of a code page; returns the number of them. */
 static int
-vacuum_page(Relation index, const NwLayout *layout, Buffer buffer,
-			IndexBulkDeleteResult *stats, IndexBulkDeleteCallback callback,
-			void *callback_state)
+vacuum_page(Relation index, const NwLayout *layout, Buffer buffer, IndexBulkDeleteResult *stats,
+            IndexBulkDeleteCallback callback, void *callback_state)
 {
-	Page		page = BufferGetPage(buffer);
-	int			used = NwPageGetCodes(page)->used;
-	int			dead[MaxOffsetNumber];
-	int			ndead = 0;
-	NwSlots		slots;
+	Page page = BufferGetPage(buffer);
+	int used = NwPageGetCodes(page)->used;
+	int dead[MaxOffsetNumber];
+	int ndead = 0;
+	NwSlots slots;
 	GenericXLogState *state;
 
 	nw_page_slots(page, layout, &slots);
@@ -62,11 +61,10 @@ vacuum_page(Relation index, const NwLayout *layout, Buffer buffer,
 
 /* Let insertions into a list begin at a page that has room again. */
 static void
-reuse_page(Relation index, const NwMeta *meta, uint32 number,
-		   const Freed *freed)
+reuse_page(Relation index, const NwMeta *meta, uint32 number, const Freed *freed)
 {
-	NwListData	list;
-	Buffer		buffer = nw_list_lock(index, meta, number, &list);
+	NwListData list;
+	Buffer buffer = nw_list_lock(index, meta, number, &list);
 
 	if (freed->nth < list.insert_nth)
 	{
@@ -84,7 +82,7 @@ reuse_page(Relation index, const NwMeta *meta, uint32 number,
 static NwPageKind
 kind_of(const NwMeta *meta, BlockNumber block, Page page)
 {
-	uint64		centers = (uint64) meta->nlists * meta->dim * sizeof(float);
+	uint64 centers = (uint64) meta->nlists * meta->dim * sizeof(float);
 
 	if (block == 0)
 		return NW_PAGE_META;
@@ -105,14 +103,14 @@ kind_of(const NwMeta *meta, BlockNumber block, Page page)
 
 IndexBulkDeleteResult *
 nw_index_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
-					 IndexBulkDeleteCallback callback, void *callback_state)
+                     IndexBulkDeleteCallback callback, void *callback_state)
 {
-	Relation	index = info->index;
+	Relation index = info->index;
 	BufferAccessStrategy strategy = info->strategy;
 	BlockNumber nblocks;
-	NwMeta		meta;
-	NwLayout	layout;
-	Freed	   *freed;
+	NwMeta meta;
+	NwLayout layout;
+	Freed *freed;
 
 	if (stats == NULL)
 		stats = palloc0(sizeof(IndexBulkDeleteResult));
@@ -126,30 +124,27 @@ nw_index_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	nblocks = RelationGetNumberOfBlocks(index);
 	for (BlockNumber block = 0; block < nblocks; block++)
 	{
-		Buffer		buffer;
-		Page		page;
+		Buffer buffer;
+		Page page;
 
 		nw_vacuum_delay_point();
-		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL,
-									strategy);
+		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 		page = BufferGetPage(buffer);
 		if (!PageIsNew(page))
 		{
-			NwPageKind	kind = kind_of(&meta, block, page);
+			NwPageKind kind = kind_of(&meta, block, page);
 			const NwCodePage *codes = NwPageGetCodes(page);
-			uint32		list = codes->list;
-			uint32		nth = codes->nth;
+			uint32 list = codes->list;
+			uint32 nth = codes->nth;
 
 			if (kind != NW_PAGE_CODES)
 				nw_page_check(index, buffer, kind);
 			else
 			{
 				nw_codes_check(index, &meta, &layout, buffer, list, nth);
-				if (vacuum_page(index, &layout, buffer, stats, callback,
-								callback_state) > 0 &&
-					(!BlockNumberIsValid(freed[list].page) ||
-					 nth < freed[list].nth))
+				if (vacuum_page(index, &layout, buffer, stats, callback, callback_state) > 0 &&
+				    (!BlockNumberIsValid(freed[list].page) || nth < freed[list].nth))
 					freed[list] = (Freed) {block, nth};
 			}
 		}

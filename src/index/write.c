@@ -14,8 +14,8 @@
 #include "utils/backend_progress.h"
 
 #include "compat.h"
-#include "math/spectral.h"
 #include "index/build.h"
+#include "math/spectral.h"
 
 /* Reserve pages of a kind at the end of the file; return the first. */
 static BlockNumber
@@ -25,7 +25,7 @@ reserve_pages(Build *build, NwPageKind kind, BlockNumber n)
 
 	for (BlockNumber i = 0; i < n; i++)
 	{
-		Buffer		buffer = nw_page_extend(build->index, MAIN_FORKNUM);
+		Buffer buffer = nw_page_extend(build->index, MAIN_FORKNUM);
 
 		if (i == 0)
 			first = BufferGetBlockNumber(buffer);
@@ -39,18 +39,16 @@ reserve_pages(Build *build, NwPageKind kind, BlockNumber n)
 
 /* Write bytes into consecutive pages that are a stream. */
 static void
-write_stream(Build *build, BlockNumber first, NwPageKind kind, uint64 at,
-			 const char *data, Size left)
+write_stream(Build *build, BlockNumber first, NwPageKind kind, uint64 at, const char *data,
+             Size left)
 {
 	while (left > 0)
 	{
-		Buffer		buffer = nw_page_read(build->index,
-										  first + at / NW_PAGE_ROOM, kind,
-										  BUFFER_LOCK_EXCLUSIVE);
-		Size		part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
+		Buffer buffer =
+			nw_page_read(build->index, first + at / NW_PAGE_ROOM, kind, BUFFER_LOCK_EXCLUSIVE);
+		Size part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
 
-		memcpy(PageGetContents(BufferGetPage(buffer)) + at % NW_PAGE_ROOM,
-			   data, part);
+		memcpy(PageGetContents(BufferGetPage(buffer)) + at % NW_PAGE_ROOM, data, part);
 		MarkBufferDirty(buffer);
 		UnlockReleaseBuffer(buffer);
 		data += part;
@@ -63,8 +61,8 @@ write_stream(Build *build, BlockNumber first, NwPageKind kind, uint64 at,
 static int
 compare_keys(const void *a, const void *b)
 {
-	uint64		x = *(const uint64 *) a;
-	uint64		y = *(const uint64 *) b;
+	uint64 x = *(const uint64 *) a;
+	uint64 y = *(const uint64 *) b;
 
 	return (x > y) - (x < y);
 }
@@ -73,9 +71,8 @@ compare_keys(const void *a, const void *b)
 static void
 write_hashes(Build *build)
 {
-	int			n = build->images->n;
-	uint64	   *key = palloc_extended(Max(n, 1) * sizeof(uint64),
-									  MCXT_ALLOC_HUGE);
+	int n = build->images->n;
+	uint64 *key = palloc_extended(Max(n, 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
 
 	for (int i = 0; i < n; i++)
 		key[i] = nw_label_key(build->images->hash[i], i);
@@ -88,29 +85,27 @@ write_hashes(Build *build)
 static void
 write_labels(Build *build)
 {
-	Buffer		buffer = InvalidBuffer;
-	int64		pages = 0;
-	int64		allocated = 64;
-	uint64	   *key = palloc(allocated * sizeof(uint64));
+	Buffer buffer = InvalidBuffer;
+	int64 pages = 0;
+	int64 allocated = 64;
+	uint64 *key = palloc(allocated * sizeof(uint64));
 
 	build->meta.by_hash = reserve_pages(build, NW_PAGE_TREE, 1);
 	build->meta.by_class = reserve_pages(build, NW_PAGE_TREE, 1);
 	for (int i = 0; i < build->images->n; i++)
 	{
-		NwBytes		image = nw_images_get(build->images, i);
-		uint32		first_list = build->class[i].first_list;
-		uint32		nlists = build->class[i].nlists;
+		NwBytes image = nw_images_get(build->images, i);
+		uint32 first_list = build->class[i].first_list;
+		uint32 nlists = build->class[i].nlists;
 
-		if (BufferIsValid(buffer) && nw_label_put(BufferGetPage(buffer),
-												  first_list, nlists, image))
+		if (BufferIsValid(buffer) && nw_label_put(BufferGetPage(buffer), first_list, nlists, image))
 			continue;
 		if (BufferIsValid(buffer))
 			UnlockReleaseBuffer(buffer);
 		CHECK_FOR_INTERRUPTS();
 		buffer = nw_page_extend(build->index, MAIN_FORKNUM);
 		nw_page_init(BufferGetPage(buffer), NW_PAGE_LABELS);
-		nw_label_page_init(PageGetContents(BufferGetPage(buffer)),
-						   NW_PAGE_ROOM, i);
+		nw_label_page_init(PageGetContents(BufferGetPage(buffer)), NW_PAGE_ROOM, i);
 		if (!nw_label_put(BufferGetPage(buffer), first_list, nlists, image))
 			elog(ERROR, "label does not fit an empty page");
 		MarkBufferDirty(buffer);
@@ -133,24 +128,22 @@ static void
 place_lists(Build *build)
 {
 	const NwLayout *layout = &build->layout;
-	uint64		codes = 0;
-	uint64		vectors = 0;
+	uint64 codes = 0;
+	uint64 vectors = 0;
 	BlockNumber first_codes;
 	BlockNumber first_vectors;
 
 	for (uint32 i = 0; i < build->nlists; i++)
 	{
-		int64		rows = build->list[i].rows;
+		int64 rows = build->list[i].rows;
 
 		codes += (rows + layout->slots - 1) / layout->slots;
-		vectors += (rows * layout->vector_size + NW_PAGE_ROOM - 1) /
-			NW_PAGE_ROOM;
+		vectors += (rows * layout->vector_size + NW_PAGE_ROOM - 1) / NW_PAGE_ROOM;
 	}
 	if (codes + vectors > MaxBlockNumber / 2)
 		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("index \"%s\" would be too large",
-						RelationGetRelationName(build->index))));
+		        (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+		         errmsg("index \"%s\" would be too large", RelationGetRelationName(build->index))));
 	first_codes = reserve_pages(build, NW_PAGE_CODES, codes);
 	first_vectors = reserve_pages(build, NW_PAGE_VECTORS, vectors);
 
@@ -161,25 +154,23 @@ place_lists(Build *build)
 
 		list->data.bound = (uint32) list->rows;
 		list->data.first_page = pages > 0 ? first_codes : InvalidBlockNumber;
-		list->data.insert_page = pages > 0 ? first_codes + pages - 1 :
-			InvalidBlockNumber;
+		list->data.insert_page = pages > 0 ? first_codes + pages - 1 : InvalidBlockNumber;
 		list->data.insert_nth = pages > 0 ? pages - 1 : 0;
 		list->first_vectors = first_vectors;
 		first_codes += pages;
-		first_vectors += (list->rows * layout->vector_size + NW_PAGE_ROOM - 1) /
-			NW_PAGE_ROOM;
+		first_vectors += (list->rows * layout->vector_size + NW_PAGE_ROOM - 1) / NW_PAGE_ROOM;
 	}
 }
 
 /* Rows of one code page, gathered. */
 typedef struct Gathered
 {
-	uint32		list;
-	uint32		nth;
-	int			n;
-	NwEntry    *entry;			/* [slots] */
-	int8	   *code;			/* [slots][dim] */
-	char	   *vector;			/* [slots][vector_size] */
+	uint32 list;
+	uint32 nth;
+	int n;
+	NwEntry *entry; /* [slots] */
+	int8 *code;     /* [slots][dim] */
+	char *vector;   /* [slots][vector_size] */
 } Gathered;
 
 /* Write the rows gathered to their pages. */
@@ -188,16 +179,15 @@ write_gathered(Build *build, Gathered *gathered)
 {
 	const NwLayout *layout = &build->layout;
 	BuildList *list = &build->list[gathered->list];
-	uint64		at = (uint64) gathered->nth * layout->slots *
-		layout->vector_size;
-	Buffer		buffer;
-	Page		page;
+	uint64 at = (uint64) gathered->nth * layout->slots * layout->vector_size;
+	Buffer buffer;
+	Page page;
 	NwCodePage *codes;
 
 	if (gathered->n == 0)
 		return;
-	buffer = nw_page_read(build->index, list->data.first_page + gathered->nth,
-						  NW_PAGE_CODES, BUFFER_LOCK_EXCLUSIVE);
+	buffer = nw_page_read(build->index, list->data.first_page + gathered->nth, NW_PAGE_CODES,
+	                      BUFFER_LOCK_EXCLUSIVE);
 	page = BufferGetPage(buffer);
 	codes = NwPageGetCodes(page);
 	codes->list = gathered->list;
@@ -214,8 +204,8 @@ write_gathered(Build *build, Gathered *gathered)
 	MarkBufferDirty(buffer);
 	UnlockReleaseBuffer(buffer);
 
-	write_stream(build, list->first_vectors, NW_PAGE_VECTORS, at,
-				 gathered->vector, (Size) gathered->n * layout->vector_size);
+	write_stream(build, list->first_vectors, NW_PAGE_VECTORS, at, gathered->vector,
+	             (Size) gathered->n * layout->vector_size);
 	gathered->nth++;
 	gathered->n = 0;
 }
@@ -234,15 +224,14 @@ cover_row(BuildList *list, float distance, float norm)
  * has no code.
  */
 static bool
-spread_to_row(NwListData *list, NwGram *gram, const NwEntry *entry,
-			  const float *x, const float *center, float *rest)
+spread_to_row(NwListData *list, NwGram *gram, const NwEntry *entry, const float *x,
+              const float *center, float *rest)
 {
-	double		off;
+	double off;
 
 	if (isinf(entry->info.error))
 		return false;
-	off = nw_code_residual(x, center, gram->dim, entry->code, &entry->info,
-						   rest);
+	off = nw_code_residual(x, center, gram->dim, entry->code, &entry->info, rest);
 	nw_gram_add(gram, rest, off);
 	list->error = Max(list->error, entry->info.error);
 	return true;
@@ -252,8 +241,8 @@ spread_to_row(NwListData *list, NwGram *gram, const NwEntry *entry,
 static void
 finish_spread(Build *build, NwGram *gram, uint32 list)
 {
-	double		most;
-	double		least;
+	double most;
+	double least;
 
 	nw_gram_norm(gram, &most, &least);
 	build->list[list].data.spread = nw_round_up(most);
@@ -265,28 +254,24 @@ static void
 write_rows(Build *build)
 {
 	const NwLayout *layout = &build->layout;
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(build->desc,
-													&TTSOpsMinimalTuple);
-	float	   *x = palloc(layout->dim * sizeof(float));
-	float	   *rest = palloc(layout->dim * sizeof(float));
-	NwGram		gram;
-	int64		done = 0;
-	Gathered	gathered = {
-		.entry = palloc(layout->slots * sizeof(NwEntry)),
-		.code = palloc(layout->slots * layout->dim),
-		.vector = palloc(layout->slots * layout->vector_size)
-	};
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(build->desc, &TTSOpsMinimalTuple);
+	float *x = palloc(layout->dim * sizeof(float));
+	float *rest = palloc(layout->dim * sizeof(float));
+	NwGram gram;
+	int64 done = 0;
+	Gathered gathered = {.entry = palloc(layout->slots * sizeof(NwEntry)),
+	                     .code = palloc(layout->slots * layout->dim),
+	                     .vector = palloc(layout->slots * layout->vector_size)};
 
-	nw_gram_init(&gram, layout->dim, false,
-				 palloc(nw_gram_memory(layout->dim)));
+	nw_gram_init(&gram, layout->dim, false, palloc(nw_gram_memory(layout->dim)));
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, build->rows);
 	while (tuplesort_gettupleslot(build->sort, true, false, slot, NULL))
 	{
-		NwEntry    *entry;
-		uint32		list;
+		NwEntry *entry;
+		uint32 list;
 		const float *center;
-		bool		isnull;
-		int			i;
+		bool isnull;
+		int i;
 
 		list = DatumGetUInt32(slot_getattr(slot, 1, &isnull));
 		if (list != gathered.list || gathered.n == layout->slots)
@@ -299,27 +284,22 @@ write_rows(Build *build)
 		}
 		i = gathered.n++;
 		entry = &gathered.entry[i];
-		ItemPointerCopy((ItemPointer) DatumGetPointer(slot_getattr(slot, 2, &isnull)),
-						&entry->tid);
+		ItemPointerCopy((ItemPointer) DatumGetPointer(slot_getattr(slot, 2, &isnull)), &entry->tid);
 		entry->class = DatumGetInt32(slot_getattr(slot, 3, &isnull));
 		entry->vector = gathered.vector + (Size) i * layout->vector_size;
 		memcpy(gathered.vector + (Size) i * layout->vector_size,
-			   VARDATA_ANY(DatumGetPointer(slot_getattr(slot, 4, &isnull))),
-			   layout->vector_size);
+		       VARDATA_ANY(DatumGetPointer(slot_getattr(slot, 4, &isnull))), layout->vector_size);
 		nw_vector_decode(entry->vector, layout->type, layout->dim, x);
 
 		center = build->center + (Size) list * layout->dim;
 		entry->code = gathered.code + i * layout->dim;
-		nw_code_encode(x, center, layout->dim,
-					   gathered.code + i * layout->dim, &entry->info);
+		nw_code_encode(x, center, layout->dim, gathered.code + i * layout->dim, &entry->info);
 
 		/* the classes of the common list are bounded row by row */
 		entry->covered = list != NW_COMMON_LIST &&
-			spread_to_row(&build->list[list].data, &gram, entry, x, center,
-						  rest);
-		cover_row(&build->list[list],
-				  nw_code_distance_up(x, center, layout->dim),
-				  entry->info.norm);
+		                 spread_to_row(&build->list[list].data, &gram, entry, x, center, rest);
+		cover_row(&build->list[list], nw_code_distance_up(x, center, layout->dim),
+		          entry->info.norm);
 		if (++done % 1000 == 0)
 		{
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
@@ -338,10 +318,9 @@ write_lists(Build *build)
 {
 	for (uint32 i = 0; i < build->nlists; i++)
 	{
-		int			place;
+		int place;
 		BlockNumber block = nw_list_block(&build->meta, i, &place);
-		Buffer		buffer = nw_page_read(build->index, block, NW_PAGE_LISTS,
-										  BUFFER_LOCK_EXCLUSIVE);
+		Buffer buffer = nw_page_read(build->index, block, NW_PAGE_LISTS, BUFFER_LOCK_EXCLUSIVE);
 
 		if (build->list[i].rows == 0)
 			build->list[i].data.norm_min = build->list[i].data.norm_max = 0;
@@ -350,9 +329,8 @@ write_lists(Build *build)
 		MarkBufferDirty(buffer);
 		UnlockReleaseBuffer(buffer);
 	}
-	write_stream(build, build->meta.first_centers, NW_PAGE_CENTERS, 0,
-				 (char *) build->center, (Size) build->nlists *
-				 build->layout.dim * sizeof(float));
+	write_stream(build, build->meta.first_centers, NW_PAGE_CENTERS, 0, (char *) build->center,
+	             (Size) build->nlists * build->layout.dim * sizeof(float));
 }
 
 /* Pages that so many bytes of a stream take. */
@@ -374,8 +352,8 @@ fill_meta(Page page, const NwMeta *meta)
 void
 nw_index_write(Build *build)
 {
-	NwMeta	   *meta = &build->meta;
-	Buffer		buffer;
+	NwMeta *meta = &build->meta;
+	Buffer buffer;
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_WRITE);
 	reserve_pages(build, NW_PAGE_META, 1);
@@ -387,11 +365,9 @@ nw_index_write(Build *build)
 	meta->built_rows = build->rows;
 	write_labels(build);
 	meta->first_lists = reserve_pages(build, NW_PAGE_LISTS,
-									  (build->nlists + NW_LISTS_PER_PAGE - 1) /
-									  NW_LISTS_PER_PAGE);
-	meta->first_centers = reserve_pages(build, NW_PAGE_CENTERS,
-										stream_pages((uint64) build->nlists *
-													 meta->dim * sizeof(float)));
+	                                  (build->nlists + NW_LISTS_PER_PAGE - 1) / NW_LISTS_PER_PAGE);
+	meta->first_centers = reserve_pages(
+		build, NW_PAGE_CENTERS, stream_pages((uint64) build->nlists * meta->dim * sizeof(float)));
 	place_lists(build);
 	write_rows(build);
 	write_lists(build);
@@ -403,16 +379,16 @@ nw_index_write(Build *build)
 	UnlockReleaseBuffer(buffer);
 
 	if (RelationNeedsWAL(build->index))
-		log_newpage_range(build->index, MAIN_FORKNUM, 0,
-						  RelationGetNumberOfBlocks(build->index), true);
+		log_newpage_range(build->index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(build->index),
+		                  true);
 }
 
 /* Write and log one page of an init fork. */
 static void
 write_init_page(Relation index, NwPageKind kind, const NwMeta *meta)
 {
-	Buffer		buffer = nw_page_extend(index, INIT_FORKNUM);
-	Page		page = BufferGetPage(buffer);
+	Buffer buffer = nw_page_extend(index, INIT_FORKNUM);
+	Page page = BufferGetPage(buffer);
 
 	START_CRIT_SECTION();
 	if (kind == NW_PAGE_META)
@@ -437,17 +413,15 @@ write_init_page(Relation index, NwPageKind kind, const NwMeta *meta)
 void
 nw_index_build_empty(Relation index)
 {
-	NwLayout	layout;
-	Oid			label_type;
-	NwMeta		meta = {
-		.magic = NW_INDEX_MAGIC,
-		.version = NW_INDEX_VERSION,
-		.nlists = 1,
-		.by_hash = 1,
-		.by_class = 2,
-		.first_lists = 3,
-		.first_centers = 4
-	};
+	NwLayout layout;
+	Oid label_type;
+	NwMeta meta = {.magic = NW_INDEX_MAGIC,
+	               .version = NW_INDEX_VERSION,
+	               .nlists = 1,
+	               .by_hash = 1,
+	               .by_class = 2,
+	               .first_lists = 3,
+	               .first_centers = 4};
 
 	nw_index_describe(index, &layout, &label_type);
 	meta.dim = layout.dim;

@@ -49,21 +49,21 @@
 #include "math/simd/simd.h"
 
 /* Half the distance from 1 to the next float. */
-#define UNIT	(FLT_EPSILON / 2.0)
+#define UNIT (FLT_EPSILON / 2.0)
 
 /* The smallest float above 0; no norm of another vector is below it. */
-#define TINY	0x1p-149
+#define TINY 0x1p-149
 
-#define WIDE	NW_CODE_WIDE
-#define NEAR	NW_CODE_NEAR
+#define WIDE NW_CODE_WIDE
+#define NEAR NW_CODE_NEAR
 
 /* Adding this to a small number rounds it to an integer. */
-#define ROUND	0x1.8p52
+#define ROUND 0x1.8p52
 
 float
 nw_round_up(double value)
 {
-	float		result;
+	float result;
 
 	if (!(value <= FLT_MAX))
 		return HUGE_VALF;
@@ -82,7 +82,7 @@ residual(const float *x, const float *center, int j)
 static double
 length(const float *x, int dim)
 {
-	double		sqnorm;
+	double sqnorm;
 
 	if (x == NULL)
 		return 0;
@@ -91,21 +91,20 @@ length(const float *x, int dim)
 }
 
 void
-nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
-			   NwCodeInfo *info)
+nw_code_encode(const float *x, const float *center, int dim, int8_t *code, NwCodeInfo *info)
 {
-	double		norm = length(x, dim);
-	double		largest = 0;
-	double		inverse;
-	double		missed = 0;
-	double		sqnorm = 0;
-	double		product = 0;
-	double		squares = 0;
-	float		scale;
+	double norm = length(x, dim);
+	double largest = 0;
+	double inverse;
+	double missed = 0;
+	double sqnorm = 0;
+	double product = 0;
+	double squares = 0;
+	float scale;
 
 	for (int j = 0; j < dim; j++)
 	{
-		double		size = fabs(residual(x, center, j));
+		double size = fabs(residual(x, center, j));
 
 		largest = largest > size ? largest : size;
 	}
@@ -118,8 +117,8 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
 
 	for (int j = 0; j < dim; j++)
 	{
-		double		r = residual(x, center, j);
-		double		k = (r * inverse + ROUND) - ROUND;
+		double r = residual(x, center, j);
+		double k = (r * inverse + ROUND) - ROUND;
 
 		code[j] = (int8_t) k;
 		product += k * (r * inverse);
@@ -132,7 +131,7 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
 		scale = (float) (scale * (product / squares));
 	for (int j = 0; j < dim; j++)
 	{
-		double		rest = residual(x, center, j) - code[j] * (double) scale;
+		double rest = residual(x, center, j) - code[j] * (double) scale;
 
 		missed += rest * rest;
 	}
@@ -154,26 +153,24 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
 }
 
 double
-nw_code_residual(const float *x, const float *center, int dim,
-				 const int8_t *code, const NwCodeInfo *info, float *rest)
+nw_code_residual(const float *x, const float *center, int dim, const int8_t *code,
+                 const NwCodeInfo *info, float *rest)
 {
 	for (int j = 0; j < dim; j++)
-		rest[j] = (float) (residual(x, center, j) -
-						   code[j] * (double) info->scale);
+		rest[j] = (float) (residual(x, center, j) - code[j] * (double) info->scale);
 
 	/* rounded to float, from differences in double */
-	return UNIT * info->error + 4 * DBL_EPSILON * sqrt(info->sqnorm) +
-		TINY * sqrt(dim);
+	return UNIT * info->error + 4 * DBL_EPSILON * sqrt(info->sqnorm) + TINY * sqrt(dim);
 }
 
 float
 nw_code_distance_up(const float *x, const float *center, int dim)
 {
-	double		sum = 0;
+	double sum = 0;
 
 	for (int j = 0; j < dim; j++)
 	{
-		double		r = residual(x, center, j);
+		double r = residual(x, center, j);
 
 		sum += r * r;
 	}
@@ -198,7 +195,7 @@ query_length(const NwQuery *query)
 static double
 query_dot(const NwQuery *query, const float *center)
 {
-	double		dot = 0;
+	double dot = 0;
 
 	if (center)
 		nw_simd->dot(query->q, center, query->dim, 1, &dot);
@@ -209,7 +206,7 @@ query_dot(const NwQuery *query, const float *center)
 static double
 query_sqdist(const NwQuery *query, const float *center)
 {
-	double		sqdist = query->sqnorm;
+	double sqdist = query->sqnorm;
 
 	if (center)
 		nw_simd->sqdist(query->q, center, query->dim, 1, &sqdist);
@@ -217,14 +214,13 @@ query_sqdist(const NwQuery *query, const float *center)
 }
 
 void
-nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center,
-			  float *t)
+nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center, float *t)
 {
 	NwCodeLine *line = &cq->line;
-	double		share = (query->dim / NW_LANES + 16) * UNIT;
-	double		norm;
-	int			exponent;
-	double		unit;
+	double share = (query->dim / NW_LANES + 16) * UNIT;
+	double norm;
+	int exponent;
+	double unit;
 
 	memset(line, 0, sizeof(*line));
 	if (nw_code_is_distance(query->kernel))
@@ -262,8 +258,8 @@ nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center,
 
 /* Turn a range of distances into one of scores. */
 static void
-distance_scores(NwKernel kernel, double factor, double near, double far,
-				double *lower, double *upper)
+distance_scores(NwKernel kernel, double factor, double near, double far, double *lower,
+                double *upper)
 {
 	near *= 1 - WIDE;
 	far *= 1 + WIDE;
@@ -283,7 +279,7 @@ distance_scores(NwKernel kernel, double factor, double near, double far,
 static inline void
 cosine_distances(double sqnorms, double *lower, double *upper)
 {
-	double		nearest = sqnorms - 2 * *upper - 2 * NEAR;
+	double nearest = sqnorms - 2 * *upper - 2 * NEAR;
 
 	*lower = sqnorms - 2 * *lower + 2 * NEAR;
 	*upper = nearest > 0 ? nearest : 0;
@@ -293,7 +289,7 @@ cosine_distances(double sqnorms, double *lower, double *upper)
 static double
 least_norm(double norm)
 {
-	double		least = norm * (1 - FLT_EPSILON) - TINY;
+	double least = norm * (1 - FLT_EPSILON) - TINY;
 
 	if (norm == 0)
 		return 0;
@@ -315,33 +311,30 @@ nw_code_dots(const NwCodeQuery *cq, const int8_t *code, int n, float *dot)
 }
 
 void
-nw_code_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
-			   const float *error, const float *sqnorm, const float *norm,
-			   int n, double *lower, double *upper)
+nw_code_bounds(const NwCodeQuery *cq, const float *dot, const float *scale, const float *error,
+               const float *sqnorm, const float *norm, int n, double *lower, double *upper)
 {
-	double		factor = cq->factor;
+	double factor = cq->factor;
 
 	if (nw_code_is_distance(cq->kernel))
 	{
 		nw_simd->code_ranges(&cq->line, dot, scale, sqnorm, n, lower, upper);
 		for (int i = 0; i < n; i++)
 		{
-			double		less = lower[i] - (double) error[i] * error[i];
+			double less = lower[i] - (double) error[i] * error[i];
 
 			lower[i] = less > 0 ? less : 0;
 		}
 		nw_simd->root_scores(lower, n, -1, lower);
 		nw_simd->root_scores(upper, n, -1, upper);
-		nw_simd->code_scores(error, n, cq->kernel == NW_GAUSSIAN,
-							 -factor * (1 - WIDE), -factor * (1 + WIDE),
-							 lower, upper);
+		nw_simd->code_scores(error, n, cq->kernel == NW_GAUSSIAN, -factor * (1 - WIDE),
+		                     -factor * (1 + WIDE), lower, upper);
 		return;
 	}
 
 	nw_simd->code_ranges(&cq->line, dot, scale, error, n, lower, upper);
 	if (cq->kernel != NW_DOT)
-		nw_simd->code_cosines(norm, n, FLT_MIN, 2 * FLT_EPSILON, NEAR, lower,
-							  upper);
+		nw_simd->code_cosines(norm, n, FLT_MIN, 2 * FLT_EPSILON, NEAR, lower, upper);
 	if (cq->kernel == NW_HYPERSPHERE)
 	{
 		for (int i = 0; i < n; i++)
@@ -375,22 +368,21 @@ sine(double cosine)
  * between query and x.
  */
 static void
-cap_cosines(double dot, double length, double radius, double norm_min,
-			double norm_max, double *lower, double *upper)
+cap_cosines(double dot, double length, double radius, double norm_min, double norm_max,
+            double *lower, double *upper)
 {
-	double		reach = length + radius;
-	double		power = (length - radius) * reach - NEAR * reach * reach;
-	double		norm = power > 0 ? sqrt(power) : 0;
-	double		cap;
-	double		near;
-	double		far;
+	double reach = length + radius;
+	double power = (length - radius) * reach - NEAR * reach * reach;
+	double norm = power > 0 ? sqrt(power) : 0;
+	double cap;
+	double near;
+	double far;
 
 	*lower = -1;
 	*upper = 1;
 	norm = norm < norm_max ? norm : norm_max;
 	norm = norm > norm_min ? norm : norm_min;
-	cap = (norm + power / norm - NEAR * (norm + fabs(power) / norm)) /
-		(2 * length);
+	cap = (norm + power / norm - NEAR * (norm + fabs(power) / norm)) / (2 * length);
 
 	/* neither where the centre is 0 nor where something is infinite */
 	if (!(cap > -1))
@@ -406,19 +398,17 @@ cap_cosines(double dot, double length, double radius, double norm_min,
 
 /* Bound the scores of a ball by cosines. */
 static void
-cosine_ball_bounds(const NwQuery *query, const float *center, double radius,
-				   double norm_min, double norm_max, double *lower,
-				   double *upper)
+cosine_ball_bounds(const NwQuery *query, const float *center, double radius, double norm_min,
+                   double norm_max, double *lower, double *upper)
 {
-	double		factor = query->inverse_tau;
-	double		norm = query_length(query);
-	bool		any = norm_max > 0;
+	double factor = query->inverse_tau;
+	double norm = query_length(query);
+	bool any = norm_max > 0;
 
 	*lower = *upper = 0;
 	if (any && norm > 0)
-		cap_cosines(query_dot(query, center), length(center, query->dim),
-					radius, least_norm(norm_min), most_norm(norm_max), lower,
-					upper);
+		cap_cosines(query_dot(query, center), length(center, query->dim), radius,
+		            least_norm(norm_min), most_norm(norm_max), lower, upper);
 	if (query->kernel == NW_HYPERSPHERE)
 	{
 		cosine_distances(norm + any, lower, upper);
@@ -443,30 +433,29 @@ cosine_ball_bounds(const NwQuery *query, const float *center, double radius,
 }
 
 void
-nw_ball_bounds(const NwQuery *query, const float *center, double radius,
-			   double norm_min, double norm_max, double *lower, double *upper)
+nw_ball_bounds(const NwQuery *query, const float *center, double radius, double norm_min,
+               double norm_max, double *lower, double *upper)
 {
-	double		factor = query->inverse_tau;
+	double factor = query->inverse_tau;
 
 	if (nw_code_is_distance(query->kernel))
 	{
-		double		distance = sqrt(query_sqdist(query, center));
-		double		near = distance * (1 - WIDE) - radius;
+		double distance = sqrt(query_sqdist(query, center));
+		double near = distance * (1 - WIDE) - radius;
 
-		distance_scores(query->kernel, factor, near > 0 ? near : 0,
-						distance + radius, lower, upper);
+		distance_scores(query->kernel, factor, near > 0 ? near : 0, distance + radius, lower,
+		                upper);
 	}
 	else if (query->kernel == NW_DOT)
 	{
-		double		dot = query_dot(query, center);
-		double		slack = query_length(query) *
-			(radius + WIDE * (radius + length(center, query->dim)));
+		double dot = query_dot(query, center);
+		double slack =
+			query_length(query) * (radius + WIDE * (radius + length(center, query->dim)));
 
 		/* where there is no number, there is no bound */
 		*lower = dot - slack > -HUGE_VAL ? (dot - slack) * factor : -HUGE_VAL;
 		*upper = dot + slack < HUGE_VAL ? (dot + slack) * factor : HUGE_VAL;
 	}
 	else
-		cosine_ball_bounds(query, center, radius, norm_min, norm_max, lower,
-						   upper);
+		cosine_ball_bounds(query, center, radius, norm_min, norm_max, lower, upper);
 }

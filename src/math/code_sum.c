@@ -51,11 +51,11 @@
 /* What is known of some rows. */
 typedef struct Terms
 {
-	double		top;			/* the highest middle */
-	double		reach;
-	double		blur;
-	double		least;
-	double		slope;			/* by how much the slope may be larger */
+	double top; /* the highest middle */
+	double reach;
+	double blur;
+	double least;
+	double slope; /* by how much the slope may be larger */
 } Terms;
 
 /* True for kernels whose scores are roots. */
@@ -66,20 +66,18 @@ is_root(NwKernel kernel)
 }
 
 void
-nw_code_sum_init(NwCodeSum *sum, const NwCodeQuery *cq, double radius,
-				 double error, double norm)
+nw_code_sum_init(NwCodeSum *sum, const NwCodeQuery *cq, double radius, double error, double norm)
 {
 	const NwCodeLine *line = &cq->line;
-	double		factor = cq->factor;
+	double factor = cq->factor;
 
 	/* the longest code is 127 at the least, and shorter than the vector */
-	double		scale = radius / NW_CODE_MAX * (1 + 2 * FLT_EPSILON) + FLT_MIN;
+	double scale = radius / NW_CODE_MAX * (1 + 2 * FLT_EPSILON) + FLT_MIN;
 
 	*sum = (NwCodeSum) {.top = -HUGE_VAL, .least = HUGE_VAL};
 	if (nw_code_is_distance(cq->kernel))
 	{
-		sum->half = line->slack +
-			line->share * radius * radius * (1 + FLT_EPSILON);
+		sum->half = line->slack + line->share * radius * radius * (1 + FLT_EPSILON);
 		sum->missed = error;
 		sum->far = cq->length + radius;
 		sum->slope = cq->kernel == NW_EUCLIDEAN ? factor * factor : 2 * factor;
@@ -110,11 +108,11 @@ nw_code_sum_init(NwCodeSum *sum, const NwCodeQuery *cq, double radius,
  * False where the codes are too vague for it.
  */
 static bool
-root_middles(const NwCodeQuery *cq, const NwCodeSum *sum, double near, int n,
-			 double *middle, Terms *terms)
+root_middles(const NwCodeQuery *cq, const NwCodeSum *sum, double near, int n, double *middle,
+             Terms *terms)
 {
-	double		root = sqrt(near);
-	double		more;
+	double root = sqrt(near);
+	double more;
 
 	if (!(4 * sum->half < near))
 		return false;
@@ -127,24 +125,23 @@ root_middles(const NwCodeQuery *cq, const NwCodeSum *sum, double near, int n,
 	root /= more;
 	terms->blur = (sum->half / root + NW_CODE_WIDE * sum->far) * cq->factor;
 	terms->least = root * cq->factor;
-	terms->reach = cq->factor * (cq->kernel == NW_EUCLIDEAN ?
-								 sum->missed + sum->missed * sum->missed / root :
-								 2 * sum->missed / root);
+	terms->reach =
+		cq->factor * (cq->kernel == NW_EUCLIDEAN ? sum->missed + sum->missed * sum->missed / root
+	                                             : 2 * sum->missed / root);
 	return 2 * terms->reach < terms->least;
 }
 
 /* The middles of scores, and how far they may be off. */
 static bool
-middles(const NwCodeQuery *cq, const NwCodeSum *sum, const float *dot,
-		const float *scale, const float *error, const float *sqnorm,
-		const float *norm, int n, double *middle, Terms *terms)
+middles(const NwCodeQuery *cq, const NwCodeSum *sum, const float *dot, const float *scale,
+        const float *error, const float *sqnorm, const float *norm, int n, double *middle,
+        Terms *terms)
 {
-	double		factor = cq->factor;
-	double		near;
+	double factor = cq->factor;
+	double near;
 
 	near = nw_simd->code_middles(&cq->line, dot, scale,
-								 nw_code_is_distance(cq->kernel) ? sqnorm :
-								 error, n, middle);
+	                             nw_code_is_distance(cq->kernel) ? sqnorm : error, n, middle);
 	if (cq->kernel == NW_EUCLIDEAN)
 		return root_middles(cq, sum, near, n, middle, terms);
 	if (nw_kernel_needs_norms(cq->kernel))
@@ -180,23 +177,22 @@ middles(const NwCodeQuery *cq, const NwCodeSum *sum, const float *dot,
 }
 
 bool
-nw_code_sum_add(NwCodeSum *sum, const NwCodeQuery *cq, const float *dot,
-				const float *scale, const float *error, const float *sqnorm,
-				const float *norm, int n)
+nw_code_sum_add(NwCodeSum *sum, const NwCodeQuery *cq, const float *dot, const float *scale,
+                const float *error, const float *sqnorm, const float *norm, int n)
 {
-	double		score[NW_CODE_SUM_MAX];
-	double		top;
-	double		shrink;
-	Terms		terms;
-	NwMoments	moments;
+	double score[NW_CODE_SUM_MAX];
+	double top;
+	double shrink;
+	Terms terms;
+	NwMoments moments;
 
 	if (n == 0)
 		return true;
 
 	/* what is not a number is not below 1, either */
 	if (!isfinite(sum->half) || !isfinite(sum->missed) ||
-		!middles(cq, sum, dot, scale, error, sqnorm, norm, n, score, &terms) ||
-		!(terms.reach < 1) || !(terms.blur < 1))
+	    !middles(cq, sum, dot, scale, error, sqnorm, norm, n, score, &terms) ||
+	    !(terms.reach < 1) || !(terms.blur < 1))
 		return false;
 
 	top = terms.top > sum->top ? terms.top : sum->top;
@@ -204,8 +200,7 @@ nw_code_sum_add(NwCodeSum *sum, const NwCodeQuery *cq, const float *dot,
 	shrink = sum->top == -HUGE_VAL ? 0 : nw_exp(sum->top - top);
 	sum->top = top;
 	sum->moments.sum = sum->moments.sum * shrink + moments.sum;
-	sum->moments.squares = sum->moments.squares * shrink * shrink +
-		moments.squares;
+	sum->moments.squares = sum->moments.squares * shrink * shrink + moments.squares;
 	sum->moments.peak = fmax(sum->moments.peak * shrink, moments.peak);
 	sum->reach = fmax(sum->reach, terms.reach);
 	sum->blur = fmax(sum->blur, terms.blur);
@@ -215,18 +210,18 @@ nw_code_sum_add(NwCodeSum *sum, const NwCodeQuery *cq, const float *dot,
 }
 
 void
-nw_code_sum_bounds(const NwCodeSum *sum, const NwCodeQuery *cq, double spread,
-				   double *lower, double *upper)
+nw_code_sum_bounds(const NwCodeSum *sum, const NwCodeQuery *cq, double spread, double *lower,
+                   double *upper)
 {
 	const NwMoments *moments = &sum->moments;
-	double		more = nw_exp(2 * sum->blur) * (1 + NW_CODE_WIDE);
-	double		pull = sum->slope * sum->more * cq->length * spread;
-	double		curve = nw_exp(sum->reach) / 2;
-	double		linear;
-	double		second;
-	double		down;
-	double		up;
-	double		middle;
+	double more = nw_exp(2 * sum->blur) * (1 + NW_CODE_WIDE);
+	double pull = sum->slope * sum->more * cq->length * spread;
+	double curve = nw_exp(sum->reach) / 2;
+	double linear;
+	double second;
+	double down;
+	double up;
+	double middle;
 
 	if (moments->sum == 0)
 	{

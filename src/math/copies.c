@@ -10,30 +10,29 @@
 #include "math/simd/simd.h"
 
 /* Vectors measured at a time. */
-#define BATCH	64
+#define BATCH 64
 
 /* Half the distance from 1 to the next float. */
-#define UNIT	(FLT_EPSILON / 2.0)
+#define UNIT (FLT_EPSILON / 2.0)
 
 bool
 nw_coarse_serves(NwKernel kernel)
 {
-	return kernel == NW_EUCLIDEAN || kernel == NW_GAUSSIAN ||
-		kernel == NW_HYPERSPHERE;
+	return kernel == NW_EUCLIDEAN || kernel == NW_GAUSSIAN || kernel == NW_HYPERSPHERE;
 }
 
 float
 nw_coarse_magnitude(const float *x, int64_t n)
 {
-	float		lane[NW_LANES] = {0};
-	int64_t		i = 0;
-	float		largest = 0;
+	float lane[NW_LANES] = {0};
+	int64_t i = 0;
+	float largest = 0;
 
 	for (; i + NW_LANES <= n; i += NW_LANES)
 	{
 		for (int j = 0; j < NW_LANES; j++)
 		{
-			float		size = fabsf(x[i + j]);
+			float size = fabsf(x[i + j]);
 
 			lane[j] = lane[j] > size ? lane[j] : size;
 		}
@@ -56,13 +55,11 @@ nw_coarse_init(NwCoarse *coarse, double magnitude)
 }
 
 void
-nw_coarse_copy(NwCoarse *coarse, const float *x, const double *scale, int dim,
-			   int n, int16_t *copy)
+nw_coarse_copy(NwCoarse *coarse, const float *x, const double *scale, int dim, int n, int16_t *copy)
 {
 	for (int i = 0; i < n; i++)
 	{
-		double		sum = nw_simd->coarse_copy(x, dim, scale ? scale[i] : 1,
-											   coarse->step, copy);
+		double sum = nw_simd->coarse_copy(x, dim, scale ? scale[i] : 1, coarse->step, copy);
 
 		coarse->error = fmax(coarse->error, sqrt(sum));
 		x += dim;
@@ -78,15 +75,15 @@ nw_coarse_query(const NwCoarse *coarse, const NwQuery *query, float *t)
 }
 
 void
-nw_coarse_measure(const NwCoarse *coarse, const float *t, const int16_t *copy,
-				  int dim, int n, double *measure)
+nw_coarse_measure(const NwCoarse *coarse, const float *t, const int16_t *copy, int dim, int n,
+                  double *measure)
 {
-	double		unit = coarse->step * coarse->step;
+	double unit = coarse->step * coarse->step;
 
 	for (int i = 0; i < n; i += BATCH)
 	{
-		float		sqdist[BATCH];
-		int			batch = n - i < BATCH ? n - i : BATCH;
+		float sqdist[BATCH];
+		int batch = n - i < BATCH ? n - i : BATCH;
 
 		nw_simd->coarse_sqdist(t, copy + (int64_t) i * dim, dim, batch, sqdist);
 		for (int k = 0; k < batch; k++)
@@ -103,23 +100,22 @@ nw_coarse_measure(const NwCoarse *coarse, const float *t, const int16_t *copy,
  * difference of two floats and its square are off by 3 UNITs of the square,
  * together; the sum of dim of them in 16 lanes by another dim / 16 of the sum,
  * since no term is negative, folding the lanes and adding what is left over by
- * no more than 20; and so the root by half of all that.  The whole is taken for the half, which leaves room for
- * what double precision loses; and the exact engine's own scores and sums are
- * off by some units in their last place, which slack covers.
+ * no more than 20; and so the root by half of all that.  The whole is taken for the half, which
+ * leaves room for what double precision loses; and the exact engine's own scores and sums are off
+ * by some units in their last place, which slack covers.
  */
 double
-nw_coarse_score_error(const NwCoarse *coarse, const NwQuery *query,
-					  double max_measure)
+nw_coarse_score_error(const NwCoarse *coarse, const NwQuery *query, double max_measure)
 {
-	double		distance = sqrt(max_measure);
-	double		norm = 0;
-	double		off;
-	double		slack;
+	double distance = sqrt(max_measure);
+	double norm = 0;
+	double off;
+	double slack;
 
 	for (int j = 0; j < query->dim; j++)
 		norm += query->q[j] * query->q[j];
-	off = coarse->error * (1 + 1e-9) +
-		UNIT * (sqrt(norm) + distance * (query->dim / NW_LANES + 24));
+	off =
+		coarse->error * (1 + 1e-9) + UNIT * (sqrt(norm) + distance * (query->dim / NW_LANES + 24));
 	if (query->kernel == NW_GAUSSIAN)
 	{
 		slack = max_measure;

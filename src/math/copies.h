@@ -22,8 +22,8 @@
 /* What the copies of a support have in common. */
 typedef struct NwCoarse
 {
-	double		step;
-	double		error;			/* no vector is farther from its copy */
+	double step;
+	double error; /* no vector is farther from its copy */
 } NwCoarse;
 
 /* True where a kernel's scores come from distances, which copies bound. */
@@ -42,24 +42,21 @@ extern bool nw_coarse_init(NwCoarse *coarse, double magnitude);
  * Copy n vectors x [n][dim], each times scale[i] where scale is given, and
  * widen the error to cover them.
  */
-extern void nw_coarse_copy(NwCoarse *coarse, const float *x,
-						   const double *scale, int dim, int n,
-						   int16_t *copy);
+extern void nw_coarse_copy(NwCoarse *coarse, const float *x, const double *scale, int dim, int n,
+                           int16_t *copy);
 
 /* Make a query ready: t [dim] is q / step. */
-extern void nw_coarse_query(const NwCoarse *coarse, const NwQuery *query,
-							float *t);
+extern void nw_coarse_query(const NwCoarse *coarse, const NwQuery *query, float *t);
 
 /* measure[i] of the copies of n vectors, as nw_query_measure() has it, nearly */
-extern void nw_coarse_measure(const NwCoarse *coarse, const float *t,
-							  const int16_t *copy, int dim, int n,
-							  double *measure);
+extern void nw_coarse_measure(const NwCoarse *coarse, const float *t, const int16_t *copy, int dim,
+                              int n, double *measure);
 
 /*
  * How far the score of a copy is from that of its vector, at the most, where
  * no measure of a copy was above max_measure.
  */
-extern double nw_coarse_score_error(const NwCoarse *coarse,
-									const NwQuery *query, double max_measure);
+extern double nw_coarse_score_error(const NwCoarse *coarse, const NwQuery *query,
+                                    double max_measure);
 
-#endif							/* NW_MATH_COPIES_H */
+#endif /* NW_MATH_COPIES_H */

@@ -24,55 +24,55 @@
 #include <stdint.h>
 #include <string.h>
 
-#define LN2_HI		0x1.62e42fefa38p-1	/* 42 bits */
-#define LN2_LO		0x1.ef35793c7673p-45
-#define LOG2E		0x1.71547652b82fep+0
+#define LN2_HI 0x1.62e42fefa38p-1 /* 42 bits */
+#define LN2_LO 0x1.ef35793c7673p-45
+#define LOG2E 0x1.71547652b82fep+0
 
 /* The coefficients of P, minimax over z of s within its bounds. */
-#define P0	0x1.5555555555555p-1
-#define P1	0x1.9999999999a3ap-2
-#define P2	0x1.2492492476765p-2
-#define P3	0x1.c71c7201f207cp-3
-#define P4	0x1.745cf8c4c7bcap-3
-#define P5	0x1.3b1c42e3df02cp-3
-#define P6	0x1.0fbd2bafa02d6p-3
-#define P7	0x1.0c1263e1bac13p-3
+#define P0 0x1.5555555555555p-1
+#define P1 0x1.9999999999a3ap-2
+#define P2 0x1.2492492476765p-2
+#define P3 0x1.c71c7201f207cp-3
+#define P4 0x1.745cf8c4c7bcap-3
+#define P5 0x1.3b1c42e3df02cp-3
+#define P6 0x1.0fbd2bafa02d6p-3
+#define P7 0x1.0c1263e1bac13p-3
 
 /* The coefficients of Q. */
-#define Q0	0x1.0000000000000p-1
-#define Q1	0x1.5555555555557p-3
-#define Q2	0x1.5555555555556p-5
-#define Q3	0x1.11111111100bep-7
-#define Q4	0x1.6c16c16c162c3p-10
-#define Q5	0x1.a01a01abf85abp-13
-#define Q6	0x1.a01a01a6e1e2ap-16
-#define Q7	0x1.71de01fdbf9cap-19
-#define Q8	0x1.27e4db46cddd1p-22
-#define Q9	0x1.af4e554377204p-26
-#define Q10	0x1.1f7340dbc337ep-29
+#define Q0 0x1.0000000000000p-1
+#define Q1 0x1.5555555555557p-3
+#define Q2 0x1.5555555555556p-5
+#define Q3 0x1.11111111100bep-7
+#define Q4 0x1.6c16c16c162c3p-10
+#define Q5 0x1.a01a01abf85abp-13
+#define Q6 0x1.a01a01a6e1e2ap-16
+#define Q7 0x1.71de01fdbf9cap-19
+#define Q8 0x1.27e4db46cddd1p-22
+#define Q9 0x1.af4e554377204p-26
+#define Q10 0x1.1f7340dbc337ep-29
 
 /* Adding this rounds a number of magnitude below 2^51 to an integer. */
-#define ROUND		0x1.8p52
+#define ROUND 0x1.8p52
 
 /* Where the first terms of the series of log(1 + x) suffice, to 2^-59. */
-#define NEAR_ZERO	0x1p-8
+#define NEAR_ZERO 0x1p-8
 
 /* exp of what is above overflows, of what is below is 0. */
-#define EXP_MAX		710.0
-#define EXP_MIN		(-746.0)
+#define EXP_MAX 710.0
+#define EXP_MIN (-746.0)
 
-#define EXPONENT_BITS	52
-#define EXPONENT_BIAS	1023
-#define MANTISSA_MASK	UINT64_C(0x000fffffffffffff)
+#define EXPONENT_BITS 52
+#define EXPONENT_BIAS 1023
+#define MANTISSA_MASK UINT64_C(0x000fffffffffffff)
 
 /* Bits of the mantissa of the square root of 1/2: where a new power begins. */
-#define ROOT_HALF_BITS	UINT64_C(0x3fe6a09e667f3bcd)
+#define ROOT_HALF_BITS UINT64_C(0x3fe6a09e667f3bcd)
 
 /* The bits of a double. */
 static inline uint64_t
 to_bits(double x)
 {
-	uint64_t	bits;
+	uint64_t bits;
 
 	memcpy(&bits, &x, sizeof(bits));
 	return bits;
@@ -82,7 +82,7 @@ to_bits(double x)
 static inline double
 from_bits(uint64_t bits)
 {
-	double		x;
+	double x;
 
 	memcpy(&x, &bits, sizeof(x));
 	return x;
@@ -99,13 +99,13 @@ power_of_two(int k)
 static inline double
 join(double k, double f, double c)
 {
-	double		s = f / (2.0 + f);
-	double		z = s * s;
-	double		z2 = z * z;
-	double		half = 0.5 * f * f;
-	double		low = (P0 + z * P1) + z2 * (P2 + z * P3);
-	double		high = (P4 + z * P5) + z2 * (P6 + z * P7);
-	double		rest = z * (low + z2 * z2 * high);
+	double s = f / (2.0 + f);
+	double z = s * s;
+	double z2 = z * z;
+	double half = 0.5 * f * f;
+	double low = (P0 + z * P1) + z2 * (P2 + z * P3);
+	double high = (P4 + z * P5) + z2 * (P6 + z * P7);
+	double rest = z * (low + z2 * z2 * high);
 
 	return k * LN2_HI - ((half - (s * (half + rest) + (k * LN2_LO + c))) - f);
 }
@@ -114,8 +114,8 @@ join(double k, double f, double c)
 static inline double
 split(double x, double *k)
 {
-	uint64_t	bits = to_bits(x) - ROOT_HALF_BITS;
-	int			power = (int) ((int64_t) bits >> EXPONENT_BITS);
+	uint64_t bits = to_bits(x) - ROOT_HALF_BITS;
+	int power = (int) ((int64_t) bits >> EXPONENT_BITS);
 
 	*k = power;
 	return from_bits((bits & MANTISSA_MASK) + ROOT_HALF_BITS) - 1.0;
@@ -125,9 +125,9 @@ split(double x, double *k)
 double
 nw_log(double x)
 {
-	double		k;
-	double		f;
-	double		scaled = 0;
+	double k;
+	double f;
+	double scaled = 0;
 
 	if (!(x > 0))
 		return x == 0 ? -HUGE_VAL : (double) NAN;
@@ -146,10 +146,10 @@ nw_log(double x)
 static inline double
 log1p_near_zero(double x)
 {
-	double		x2 = x * x;
-	double		low = 1.0 / 2 - x * (1.0 / 3);
-	double		middle = 1.0 / 4 - x * (1.0 / 5);
-	double		high = 1.0 / 6 - x * (1.0 / 7);
+	double x2 = x * x;
+	double low = 1.0 / 2 - x * (1.0 / 3);
+	double middle = 1.0 / 4 - x * (1.0 / 5);
+	double high = 1.0 / 6 - x * (1.0 / 7);
 
 	return x - x2 * (low + x2 * (middle + x2 * high));
 }
@@ -158,10 +158,10 @@ log1p_near_zero(double x)
 double
 nw_log1p(double x)
 {
-	double		sum = 1.0 + x;
-	double		k;
-	double		f;
-	double		lost;
+	double sum = 1.0 + x;
+	double k;
+	double f;
+	double lost;
 
 	/* weights are mostly small: no division for these */
 	if (fabs(x) < NEAR_ZERO)
@@ -185,23 +185,23 @@ nw_log1p(double x)
 double
 nw_exp(double x)
 {
-	double		k;
-	double		high;
-	double		low;
-	double		r;
-	double		r2;
-	double		r4;
-	double		q;
-	double		p;
-	int			power;
+	double k;
+	double high;
+	double low;
+	double r;
+	double r2;
+	double r4;
+	double q;
+	double p;
+	int power;
 
 	if (!(x <= EXP_MAX))
-		return x > 0 ? HUGE_VAL : x;	/* NaN as it is */
+		return x > 0 ? HUGE_VAL : x; /* NaN as it is */
 	if (x < EXP_MIN)
 		return 0;
 
 	k = (x * LOG2E + ROUND) - ROUND;
-	high = x - k * LN2_HI;		/* the product is exact */
+	high = x - k * LN2_HI; /* the product is exact */
 	low = k * LN2_LO;
 	r = high - low;
 

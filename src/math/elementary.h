@@ -23,4 +23,4 @@ extern double nw_log1p(double x);
 /* exp(x): 0 and HUGE_VAL where it underflows and overflows. */
 extern double nw_exp(double x);
 
-#endif							/* NW_MATH_ELEMENTARY_H */
+#endif /* NW_MATH_ELEMENTARY_H */

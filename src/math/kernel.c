@@ -12,12 +12,10 @@
 #include "math/simd/simd.h"
 
 /* indexed by NwKernel */
-static const char *const kernel_names[] = {
-	"euclidean", "gaussian", "hypersphere", "cosine", "dot"
-};
+static const char *const kernel_names[] = {"euclidean", "gaussian", "hypersphere", "cosine", "dot"};
 
 /* Rows measured at a time. */
-#define ROWS	256
+#define ROWS 256
 
 #define KERNEL_COUNT ((int) (sizeof(kernel_names) / sizeof(kernel_names[0])))
 
@@ -87,8 +85,7 @@ nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out)
 
 /* Make a query ready. */
 void
-nw_query_init(NwQuery *query, NwKernel kernel, double tau,
-			  const float *x, int dim, double *space)
+nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim, double *space)
 {
 	query->kernel = kernel;
 	query->tau = tau;
@@ -102,7 +99,7 @@ nw_query_init(NwQuery *query, NwKernel kernel, double tau,
 
 	if (nw_kernel_needs_norms(kernel))
 	{
-		double		scale;
+		double scale;
 
 		nw_inverse_norms(x, dim, 1, &scale);
 		for (int j = 0; j < dim; j++)
@@ -116,7 +113,7 @@ cosines(const double *inverse_norm, int n, double *measure)
 {
 	for (int i = 0; i < n; i++)
 	{
-		double		cosine = measure[i] * inverse_norm[i];
+		double cosine = measure[i] * inverse_norm[i];
 
 		/* rounding may lead just outside */
 		cosine = cosine < 1.0 ? cosine : 1.0;
@@ -129,8 +126,8 @@ cosines(const double *inverse_norm, int n, double *measure)
  * distances.
  */
 static void
-close_distances(const double *q, double q2, const float *x, int dim,
-				const double *x2, int n, double *measure)
+close_distances(const double *q, double q2, const float *x, int dim, const double *x2, int n,
+                double *measure)
 {
 	if (!nw_simd->close_sqdist(q2, x2, NW_CANCELLED, n, measure))
 		return;
@@ -143,44 +140,38 @@ close_distances(const double *q, double q2, const float *x, int dim,
 
 /* Measure squared distances. */
 static void
-measure_distances(const NwQuery *query, const float *x, const double *x2,
-				  int n, double *measure)
+measure_distances(const NwQuery *query, const float *x, const double *x2, int n, double *measure)
 {
 	if (x2)
 	{
 		nw_simd->dot(query->q, x, query->dim, n, measure);
-		close_distances(query->q, query->sqnorm, x, query->dim, x2, n,
-						measure);
+		close_distances(query->q, query->sqnorm, x, query->dim, x2, n, measure);
 		return;
 	}
 	for (int i = 0; i < n; i += ROWS)
 	{
 		const float *row = x + (int64_t) i * query->dim;
-		int			m = n - i < ROWS ? n - i : ROWS;
-		double		norm[ROWS];
+		int m = n - i < ROWS ? n - i : ROWS;
+		double norm[ROWS];
 
 		nw_simd->dot_sqnorm(query->q, row, query->dim, m, measure + i, norm);
-		close_distances(query->q, query->sqnorm, row, query->dim, norm, m,
-						measure + i);
+		close_distances(query->q, query->sqnorm, row, query->dim, norm, m, measure + i);
 	}
 }
 
 /* Measure squared distances of many queries. */
 static void
-measure_distances_block(const double *q, const double *q2, int nq, int dim,
-						const float *x, const double *x2, int n,
-						double *measure)
+measure_distances_block(const double *q, const double *q2, int nq, int dim, const float *x,
+                        const double *x2, int n, double *measure)
 {
 	nw_simd->dot_block(q, nq, x, dim, n, measure);
 	for (int i = 0; i < nq; i++)
-		close_distances(q + (int64_t) i * dim, q2[i], x, dim, x2, n,
-						measure + (int64_t) i * n);
+		close_distances(q + (int64_t) i * dim, q2[i], x, dim, x2, n, measure + (int64_t) i * n);
 }
 
 /* Measure a query against rows. */
 void
-nw_query_measure(const NwQuery *query, const float *x,
-				 const double *norm, int n, double *measure)
+nw_query_measure(const NwQuery *query, const float *x, const double *norm, int n, double *measure)
 {
 	switch (query->kernel)
 	{
@@ -189,8 +180,7 @@ nw_query_measure(const NwQuery *query, const float *x,
 			measure_distances(query, x, norm, n, measure);
 			break;
 		case NW_HYPERSPHERE:
-			nw_simd->sqdist_scaled(query->q, x, norm, query->dim, n,
-								   measure);
+			nw_simd->sqdist_scaled(query->q, x, norm, query->dim, n, measure);
 			break;
 		case NW_COSINE:
 			nw_simd->dot(query->q, x, query->dim, n, measure);
@@ -204,9 +194,8 @@ nw_query_measure(const NwQuery *query, const float *x,
 
 /* Measure many queries against rows. */
 void
-nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm,
-					   int nq, int dim, const float *x,
-					   const double *norm, int n, double *measure)
+nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm, int nq, int dim,
+                       const float *x, const double *norm, int n, double *measure)
 {
 	switch (kernel)
 	{
@@ -215,8 +204,7 @@ nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm,
 			measure_distances_block(q, sqnorm, nq, dim, x, norm, n, measure);
 			break;
 		case NW_HYPERSPHERE:
-			nw_simd->sqdist_scaled_block(q, nq, x, norm, dim, n,
-										 measure);
+			nw_simd->sqdist_scaled_block(q, nq, x, norm, dim, n, measure);
 			break;
 		case NW_COSINE:
 			nw_simd->dot_block(q, nq, x, dim, n, measure);
@@ -231,10 +219,9 @@ nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm,
 
 /* Turn measures into scores. */
 void
-nw_query_score(const NwQuery *query, const double *measure, int n,
-			   double *score)
+nw_query_score(const NwQuery *query, const double *measure, int n, double *score)
 {
-	double		factor = query->inverse_tau;
+	double factor = query->inverse_tau;
 
 	switch (query->kernel)
 	{

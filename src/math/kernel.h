@@ -38,30 +38,30 @@ typedef enum NwKernel
 	NW_DOT
 } NwKernel;
 
-#define NW_KERNEL_NAMES	"euclidean, gaussian, hypersphere, cosine, dot"
+#define NW_KERNEL_NAMES "euclidean, gaussian, hypersphere, cosine, dot"
 
 /*
  * Within these bounds no score of finite float vectors overflows.
  */
-#define NW_TAU_MIN	1e-100
-#define NW_TAU_MAX	1e100
+#define NW_TAU_MIN 1e-100
+#define NW_TAU_MAX 1e100
 
 /* Larger than any distance between float vectors. */
-#define NW_DISTANCE_MAX	1e150
+#define NW_DISTANCE_MAX 1e150
 
 /* Below this share of the norms a difference has lost too many digits. */
-#define NW_CANCELLED	(1.0 / 1024)
+#define NW_CANCELLED (1.0 / 1024)
 
 /* A query made ready for comparison with many supports. */
 typedef struct NwQuery
 {
-	NwKernel	kernel;
-	double		tau;
-	double		inverse_tau;	/* 1 / tau */
-	int			dim;
-	double	   *q;				/* [dim], scaled to length 1 where the kernel
-								 * wants it */
-	double		sqnorm;			/* |q|^2, where not scaled */
+	NwKernel kernel;
+	double tau;
+	double inverse_tau; /* 1 / tau */
+	int dim;
+	double *q;     /* [dim], scaled to length 1 where the kernel
+	                * wants it */
+	double sqnorm; /* |q|^2, where not scaled */
 } NwQuery;
 
 /* Look up a kernel; false where there is none of that name. */
@@ -77,40 +77,37 @@ extern bool nw_kernel_needs_norms(NwKernel kernel);
 extern void nw_inverse_norms(const float *x, int dim, int n, double *out);
 
 /* Make a query; space [dim] must outlive it. */
-extern void nw_query_init(NwQuery *query, NwKernel kernel, double tau,
-						  const float *x, int dim, double *space);
+extern void nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim,
+                          double *space);
 
 /*
  * What is worth keeping of rows beside their vectors: |x|^2, or 1 / |x| where
  * the kernel needs norms; false where nothing is.
  */
 extern bool nw_kernel_keeps_norms(NwKernel kernel);
-extern void nw_row_norms(NwKernel kernel, const float *x, int dim, int n,
-						 double *out);
+extern void nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out);
 
 /*
  * measure[i] of n supports x [n][dim] and their nw_row_norms(), which may be
  * NULL where the kernel does not need them: then they are computed on the way.
  */
-extern void nw_query_measure(const NwQuery *query, const float *x,
-							 const double *norm, int n, double *measure);
+extern void nw_query_measure(const NwQuery *query, const float *x, const double *norm, int n,
+                             double *measure);
 
 /*
  * measure[i][j] of queries q [nq][dim] with their sqnorm [nq], each as NwQuery
  * has them, and supports x [n][dim] with their norms, where the kernel keeps
  * some: the bits of nw_query_measure().
  */
-extern void nw_query_measure_block(NwKernel kernel, const double *q,
-								   const double *sqnorm, int nq, int dim,
-								   const float *x, const double *norm, int n,
-								   double *measure);
+extern void nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm, int nq,
+                                   int dim, const float *x, const double *norm, int n,
+                                   double *measure);
 
 /* measure -> score and measure -> distance; the arrays may be the same */
-extern void nw_query_score(const NwQuery *query, const double *measure, int n,
-						   double *score);
+extern void nw_query_score(const NwQuery *query, const double *measure, int n, double *score);
 extern double nw_query_distance(const NwQuery *query, double measure);
 
 /* The score of a distance that was measured elsewhere (euclidean kernel). */
 extern double nw_distance_score(double distance, double tau);
 
-#endif							/* NW_MATH_KERNEL_H */
+#endif /* NW_MATH_KERNEL_H */

@@ -20,13 +20,13 @@
 #include "math/simd/simd.h"
 
 /* Rows between two calls of the interrupt function, at least. */
-#define INTERRUPT_ROWS	4096
+#define INTERRUPT_ROWS 4096
 
 /* Take an array of the work space; a NULL space only counts. */
 static void *
 take(char **space, size_t *used, size_t size)
 {
-	void	   *result = *space == NULL ? NULL : *space + *used;
+	void *result = *space == NULL ? NULL : *space + *used;
 
 	/* whole cache lines, so that arrays do not share one */
 	*used += (size + 63) / 64 * 64;
@@ -37,12 +37,12 @@ take(char **space, size_t *used, size_t size)
 static size_t
 lay_out(NwKmeansRun *run, const NwKmeans *task, char *space)
 {
-	size_t		n = (size_t) task->n;
-	size_t		k = (size_t) task->k;
-	size_t		dim = (size_t) task->dim;
-	size_t		trials = (size_t) nw_kmeans_trials(task->k);
-	size_t		most = k > trials ? k : trials;
-	size_t		used = 0;
+	size_t n = (size_t) task->n;
+	size_t k = (size_t) task->k;
+	size_t dim = (size_t) task->dim;
+	size_t trials = (size_t) nw_kmeans_trials(task->k);
+	size_t most = k > trials ? k : trials;
+	size_t used = 0;
 
 	/* malloc() need not align to a cache line; 64 bytes more allow for that */
 	if (space != NULL)
@@ -97,15 +97,14 @@ allow_interrupt(NwKmeansRun *run, int rows)
 
 /* Measure some rows. */
 void
-nw_kmeans_measure_tile(NwKmeansRun *run, const double *centre, int nq,
-					   const int *todo, int first, int m)
+nw_kmeans_measure_tile(NwKmeansRun *run, const double *centre, int nq, const int *todo, int first,
+                       int m)
 {
-	size_t		dim = (size_t) run->dim;
+	size_t dim = (size_t) run->dim;
 
 	for (int i = 0; i < m; i++)
-		memcpy(run->tile + i * dim,
-			   run->row[todo == NULL ? first + i : todo[i]],
-			   sizeof(float) * dim);
+		memcpy(run->tile + i * dim, run->row[todo == NULL ? first + i : todo[i]],
+		       sizeof(float) * dim);
 	nw_simd->sqdist_block(centre, nq, run->tile, run->dim, m, run->measure);
 	allow_interrupt(run, m);
 }
@@ -115,7 +114,7 @@ static void
 count_row(NwKmeansRun *run, int i, int c, int sign)
 {
 	const float *x = run->row[i];
-	double	   *sum = run->sum + (size_t) c * run->dim;
+	double *sum = run->sum + (size_t) c * run->dim;
 
 	run->count[c] += sign;
 	for (int j = 0; j < run->dim; j++)
@@ -126,22 +125,22 @@ count_row(NwKmeansRun *run, int i, int c, int sign)
 static int
 assign_tile(NwKmeansRun *run, const int *todo, int first, int m)
 {
-	int			n_changed = 0;
+	int n_changed = 0;
 
 	for (int i = 0; i < m; i++)
 	{
-		int			row = todo == NULL ? first + i : todo[i];
-		int			old = run->cluster[row];
-		int			own = old;
-		double	   *lower = run->lower + (size_t) row * run->k;
-		double		least;
+		int row = todo == NULL ? first + i : todo[i];
+		int old = run->cluster[row];
+		int own = old;
+		double *lower = run->lower + (size_t) row * run->k;
+		double least;
 
 		if (own < 0)
 			own = 0;
 		least = run->measure[(size_t) own * m + i];
 		for (int c = 0; c < run->k; c++)
 		{
-			double		measure = run->measure[(size_t) c * m + i];
+			double measure = run->measure[(size_t) c * m + i];
 
 			if (measure < least)
 			{
@@ -167,8 +166,8 @@ assign_tile(NwKmeansRun *run, const int *todo, int first, int m)
 static void
 compare_centres(NwKmeansRun *run)
 {
-	int			k = run->k;
-	int			dim = run->dim;
+	int k = run->k;
+	int dim = run->dim;
 
 	for (int c = 0; c < k; c++)
 		run->nearest[c] = HUGE_VAL;
@@ -178,9 +177,9 @@ compare_centres(NwKmeansRun *run)
 		{
 			const double *x = run->centre + (size_t) c * dim;
 			const double *y = run->centre + (size_t) d * dim;
-			double		lane[8] = {0};
-			double		half;
-			int			j = 0;
+			double lane[8] = {0};
+			double half;
+			int j = 0;
 
 			for (; j + 8 <= dim; j += 8)
 			{
@@ -190,7 +189,7 @@ compare_centres(NwKmeansRun *run)
 			for (; j < dim; j++)
 				lane[0] += (x[j] - y[j]) * (x[j] - y[j]);
 			half = 0.5 * sqrt(((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-							  ((lane[1] + lane[5]) + (lane[3] + lane[7])));
+			                  ((lane[1] + lane[5]) + (lane[3] + lane[7])));
 			run->apart[(size_t) c * k + d] = half;
 			run->apart[(size_t) d * k + c] = half;
 			run->nearest[c] = fmin(run->nearest[c], half);
@@ -203,8 +202,8 @@ compare_centres(NwKmeansRun *run)
 static bool
 is_doubtful(const NwKmeansRun *run, int row)
 {
-	int			own = run->cluster[row];
-	double		upper = run->upper[row];
+	int own = run->cluster[row];
+	double upper = run->upper[row];
 	const double *lower = run->lower + (size_t) row * run->k;
 	const double *apart = run->apart + (size_t) own * run->k;
 
@@ -222,8 +221,8 @@ is_doubtful(const NwKmeansRun *run, int row)
 static int
 assign_rows(NwKmeansRun *run, bool all)
 {
-	int			n_changed = 0;
-	int			m = 0;
+	int n_changed = 0;
+	int m = 0;
 
 	if (all)
 	{
@@ -256,12 +255,12 @@ assign_rows(NwKmeansRun *run, bool all)
 static double
 measure_own(NwKmeansRun *run, double *out)
 {
-	double		inertia = 0;
+	double inertia = 0;
 
 	for (int i = 0; i < run->n; i++)
 	{
-		nw_simd->sqdist(run->centre + (size_t) run->cluster[i] * run->dim,
-						run->row[i], run->dim, 1, &out[i]);
+		nw_simd->sqdist(run->centre + (size_t) run->cluster[i] * run->dim, run->row[i], run->dim, 1,
+		                &out[i]);
 		inertia += out[i];
 		allow_interrupt(run, 1);
 	}
@@ -277,12 +276,12 @@ measure_own(NwKmeansRun *run, double *out)
 static int
 fill_empty(NwKmeansRun *run)
 {
-	int			n_changed = 0;
-	bool		measured = false;
+	int n_changed = 0;
+	bool measured = false;
 
 	for (int c = 0; c < run->k; c++)
 	{
-		int			farthest = -1;
+		int farthest = -1;
 
 		if (run->count[c] > 0)
 			continue;
@@ -292,7 +291,7 @@ fill_empty(NwKmeansRun *run)
 		for (int i = 0; i < run->n; i++)
 		{
 			if (run->count[run->cluster[i]] > 1 && run->weight[i] > 0 &&
-				(farthest < 0 || run->weight[i] > run->weight[farthest]))
+			    (farthest < 0 || run->weight[i] > run->weight[farthest]))
 				farthest = i;
 		}
 		if (farthest < 0)
@@ -305,8 +304,7 @@ fill_empty(NwKmeansRun *run)
 
 		/* the bounds are of another centre */
 		run->upper[farthest] = HUGE_VAL;
-		memset(run->lower + (size_t) farthest * run->k, 0,
-			   sizeof(double) * run->k);
+		memset(run->lower + (size_t) farthest * run->k, 0, sizeof(double) * run->k);
 		n_changed++;
 	}
 	return n_changed;
@@ -316,13 +314,13 @@ fill_empty(NwKmeansRun *run)
 static void
 normalise(double *x, int dim)
 {
-	double		sum = 0;
+	double sum = 0;
 
 	for (int j = 0; j < dim; j++)
 		sum += x[j] * x[j];
 	if (sum > 0)
 	{
-		double		scale = 1.0 / sqrt(sum);
+		double scale = 1.0 / sqrt(sum);
 
 		for (int j = 0; j < dim; j++)
 			x[j] *= scale;
@@ -333,15 +331,15 @@ normalise(double *x, int dim)
 static void
 move_centres(NwKmeansRun *run)
 {
-	int			k = run->k;
-	int			dim = run->dim;
+	int k = run->k;
+	int dim = run->dim;
 
 	for (int c = 0; c < k; c++)
 	{
-		double	   *centre = run->centre + (size_t) c * dim;
-		double	   *sum = run->sum + (size_t) c * dim;
-		double	   *next = run->candidate;
-		double		moved = 0;
+		double *centre = run->centre + (size_t) c * dim;
+		double *sum = run->sum + (size_t) c * dim;
+		double *next = run->candidate;
+		double moved = 0;
 
 		run->moved[c] = 0;
 		if (run->count[c] == 0)
@@ -360,7 +358,7 @@ move_centres(NwKmeansRun *run)
 
 	for (int i = 0; i < run->n; i++)
 	{
-		double	   *lower = run->lower + (size_t) i * k;
+		double *lower = run->lower + (size_t) i * k;
 
 		run->upper[i] += run->moved[run->cluster[i]];
 		for (int c = 0; c < k; c++)
@@ -375,15 +373,15 @@ move_centres(NwKmeansRun *run)
 static void
 settle_centres(NwKmeansRun *run)
 {
-	int			dim = run->dim;
-	double	   *error = run->candidate; /* of the sums of one cluster */
+	int dim = run->dim;
+	double *error = run->candidate; /* of the sums of one cluster */
 
 	memset(run->sum, 0, sizeof(double) * run->k * dim);
 	memset(run->count, 0, sizeof(int) * run->k);
 	for (int c = 0; c < run->k; c++)
 	{
-		double	   *sum = run->sum + (size_t) c * dim;
-		double	   *centre = run->centre + (size_t) c * dim;
+		double *sum = run->sum + (size_t) c * dim;
+		double *centre = run->centre + (size_t) c * dim;
 
 		memset(error, 0, sizeof(double) * dim);
 		for (int i = 0; i < run->n; i++)
@@ -396,10 +394,10 @@ settle_centres(NwKmeansRun *run)
 			for (int j = 0; j < dim; j++)
 			{
 				/* what rounding takes from a sum is itself a double */
-				double		a = sum[j];
-				double		b = x[j];
-				double		s = a + b;
-				double		t = s - a;
+				double a = sum[j];
+				double b = x[j];
+				double s = a + b;
+				double t = s - a;
 
 				error[j] += (a - (s - t)) + (b - t);
 				sum[j] = s;
@@ -428,10 +426,9 @@ iterate(NwKmeansRun *run)
 	for (int i = 0; i < run->n; i++)
 		run->cluster[i] = -1;
 
-	for (int round = 0; round < run->task->max_iterations || round == 0;
-		 round++)
+	for (int round = 0; round < run->task->max_iterations || round == 0; round++)
 	{
-		int			n_changed = assign_rows(run, round == 0);
+		int n_changed = assign_rows(run, round == 0);
 
 		n_changed += fill_empty(run);
 		if (n_changed == 0)
@@ -443,16 +440,15 @@ iterate(NwKmeansRun *run)
 
 /* Let every row be a cluster. */
 static void
-copy_rows(const NwKmeans *task, const float *const *row, float *centroid,
-		  int *assignment, int *members)
+copy_rows(const NwKmeans *task, const float *const *row, float *centroid, int *assignment,
+          int *members)
 {
 	for (int c = 0; c < task->k; c++)
 	{
 		/* clusters without a row of their own coincide with the last one */
-		int			i = c < task->n ? c : task->n - 1;
+		int i = c < task->n ? c : task->n - 1;
 
-		memcpy(centroid + (size_t) c * task->dim, row[i],
-			   sizeof(float) * task->dim);
+		memcpy(centroid + (size_t) c * task->dim, row[i], sizeof(float) * task->dim);
 		members[c] = c < task->n;
 		if (c < task->n)
 			assignment[c] = c;
@@ -461,11 +457,11 @@ copy_rows(const NwKmeans *task, const float *const *row, float *centroid,
 
 /* Cluster rows. */
 double
-nw_kmeans(const NwKmeans *task, const float *const *row, void *work,
-		  float *centroid, int *assignment, int *members)
+nw_kmeans(const NwKmeans *task, const float *const *row, void *work, float *centroid,
+          int *assignment, int *members)
 {
 	NwKmeansRun run;
-	double		best = HUGE_VAL;
+	double best = HUGE_VAL;
 
 	/* one row is the mean of one all the same */
 	if (task->n <= task->k)
@@ -481,7 +477,7 @@ nw_kmeans(const NwKmeans *task, const float *const *row, void *work,
 	memset(assignment, 0, sizeof(int) * task->n);
 	for (int restart = 0; restart < task->restarts && task->k > 1; restart++)
 	{
-		double		inertia;
+		double inertia;
 
 		nw_random_seed(&run.random, nw_random_derive(task->seed, restart));
 		nw_kmeans_choose_centres(&run);

@@ -22,23 +22,23 @@
 #include <stdint.h>
 
 /* What scikit-learn restarts and iterates by default. */
-#define NW_KMEANS_RESTARTS		10
-#define NW_KMEANS_ITERATIONS	300
+#define NW_KMEANS_RESTARTS 10
+#define NW_KMEANS_ITERATIONS 300
 
 typedef struct NwKmeans
 {
-	int			n;				/* rows, at least 1 */
-	int			dim;
-	int			k;				/* clusters, at least 1 */
-	int			restarts;		/* at least 1 */
-	int			max_iterations; /* for each restart */
-	uint64_t	seed;
-	bool		spherical;		/* rows are of length 1, and centroids shall
-								 * be: means scaled to length 1 (a mean of
-								 * zero stays zero) */
-	void		(*interrupt) (void *arg);	/* called between blocks of rows,
-											 * may be NULL, need not return */
-	void	   *arg;
+	int n; /* rows, at least 1 */
+	int dim;
+	int k;              /* clusters, at least 1 */
+	int restarts;       /* at least 1 */
+	int max_iterations; /* for each restart */
+	uint64_t seed;
+	bool spherical;               /* rows are of length 1, and centroids shall
+	                               * be: means scaled to length 1 (a mean of
+	                               * zero stays zero) */
+	void (*interrupt)(void *arg); /* called between blocks of rows,
+	                               * may be NULL, need not return */
+	void *arg;
 } NwKmeans;
 
 /* Bytes of work space: about 8 * (n * (k + 7) + dim * (2 * k + 40) + k * k). */
@@ -53,8 +53,7 @@ extern size_t nw_kmeans_memory(const NwKmeans *task);
  * Where k = 1, the centroid is the mean, added up with twice double's digits.
  * work is aligned as malloc() aligns.
  */
-extern double nw_kmeans(const NwKmeans *task, const float *const *row,
-						void *work, float *centroid, int *assignment,
-						int *members);
+extern double nw_kmeans(const NwKmeans *task, const float *const *row, void *work, float *centroid,
+                        int *assignment, int *members);
 
-#endif							/* NW_MATH_KMEANS_H */
+#endif /* NW_MATH_KMEANS_H */

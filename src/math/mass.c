@@ -11,23 +11,23 @@
 #include "math/simd/simd.h"
 
 _Static_assert(NW_BINS == 3 && NW_BIN_BITS == 32,
-			   "scatter and value are written for three bins of 32 bits");
+               "scatter and value are written for three bins of 32 bits");
 
 /* How many terms nw_mass_add_run() takes one by one, and how many at once:
  * these stay in the nearest cache between the two passes over them. */
-#define RUN_SHORT		4
-#define RUN_BLOCK		1024
+#define RUN_SHORT 4
+#define RUN_BLOCK 1024
 
 /* How many scores are split at a time. */
-#define SPLIT_BLOCK		256
+#define SPLIT_BLOCK 256
 
 _Static_assert(RUN_BLOCK <= NW_BIN_SUM_MAX, "no overflow");
 
 /* exponents beyond double's whole range, subnormals included */
-#define EXPONENT_LIMIT	2200.0
+#define EXPONENT_LIMIT 2200.0
 
 /* exponents from here on have no room for small differences */
-#define EXPONENT_EXACT	0x1p52
+#define EXPONENT_EXACT 0x1p52
 
 /* Join the halves of a term. */
 static inline nw_uint128
@@ -60,8 +60,8 @@ nw_mass_is_empty(const NwMass *mass)
 void
 nw_mass_raise(NwMass *mass, double top)
 {
-	double		gap = top - mass->top;
-	int			by = gap < NW_BINS ? (int) gap : NW_BINS;
+	double gap = top - mass->top;
+	int by = gap < NW_BINS ? (int) gap : NW_BINS;
 
 	for (int k = NW_BINS - 1; k >= 0; k--)
 		mass->bin[k] = k >= by ? mass->bin[k - by] : 0;
@@ -72,9 +72,9 @@ nw_mass_raise(NwMass *mass, double top)
 void
 nw_mass_add(NwMass *mass, double score)
 {
-	double		bin;
-	uint64_t	hi;
-	uint64_t	lo;
+	double bin;
+	uint64_t hi;
+	uint64_t lo;
 
 	nw_simd->exp_split(&score, 1, &bin, &hi, &lo);
 	nw_mass_add_split(mass, bin, hi, lo);
@@ -84,7 +84,7 @@ nw_mass_add(NwMass *mass, double score)
 void
 nw_mass_merge(NwMass *mass, const NwMass *other)
 {
-	double		gap;
+	double gap;
 
 	if (nw_mass_is_empty(other))
 		return;
@@ -93,7 +93,7 @@ nw_mass_merge(NwMass *mass, const NwMass *other)
 	gap = mass->top - other->top;
 	if (gap < NW_BINS)
 	{
-		int			by = (int) gap;
+		int by = (int) gap;
 
 		for (int k = by; k < NW_BINS; k++)
 			mass->bin[k] += other->bin[k - by];
@@ -102,15 +102,15 @@ nw_mass_merge(NwMass *mass, const NwMass *other)
 
 /* Add terms to the masses of their classes. */
 void
-nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n,
-				const double *bin, const uint64_t *hi, const uint64_t *lo)
+nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bin,
+                const uint64_t *hi, const uint64_t *lo)
 {
 	for (int i = 0; i < n; i++)
 	{
-		NwMass	   *mass = &masses[class_of[i]];
-		double		gap = mass->top - bin[i];
-		uint64_t	keep;
-		int			k;
+		NwMass *mass = &masses[class_of[i]];
+		double gap = mass->top - bin[i];
+		uint64_t keep;
+		int k;
 
 		if (gap < 0)
 		{
@@ -131,8 +131,7 @@ nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n,
 
 /* Add terms to one mass. */
 void
-nw_mass_add_run(NwMass *mass, int n, const double *bin,
-				const uint64_t *hi, const uint64_t *lo)
+nw_mass_add_run(NwMass *mass, int n, const double *bin, const uint64_t *hi, const uint64_t *lo)
 {
 	/* a few terms are not worth the detour */
 	if (n < RUN_SHORT)
@@ -144,10 +143,10 @@ nw_mass_add_run(NwMass *mass, int n, const double *bin,
 
 	while (n > 0)
 	{
-		int			m = n < RUN_BLOCK ? n : RUN_BLOCK;
-		double		top = nw_simd->max(bin, m);
-		uint64_t	low[NW_BINS];
-		uint64_t	high[NW_BINS];
+		int m = n < RUN_BLOCK ? n : RUN_BLOCK;
+		double top = nw_simd->max(bin, m);
+		uint64_t low[NW_BINS];
+		uint64_t high[NW_BINS];
 
 		if (top > mass->top)
 			nw_mass_raise(mass, top);
@@ -165,13 +164,13 @@ nw_mass_add_run(NwMass *mass, int n, const double *bin,
 static void
 add_split_scores(NwMass *mass, int n, const double *score)
 {
-	double		bin[SPLIT_BLOCK];
-	uint64_t	hi[SPLIT_BLOCK];
-	uint64_t	lo[SPLIT_BLOCK];
+	double bin[SPLIT_BLOCK];
+	uint64_t hi[SPLIT_BLOCK];
+	uint64_t lo[SPLIT_BLOCK];
 
 	for (int i = 0; i < n; i += SPLIT_BLOCK)
 	{
-		int			m = n - i < SPLIT_BLOCK ? n - i : SPLIT_BLOCK;
+		int m = n - i < SPLIT_BLOCK ? n - i : SPLIT_BLOCK;
 
 		nw_simd->exp_split(score + i, m, bin, hi, lo);
 
@@ -200,23 +199,22 @@ nw_mass_add_scores(NwMass *mass, int n, const double *score)
 {
 	while (n > 0)
 	{
-		int			m = n < RUN_BLOCK ? n : RUN_BLOCK;
-		double		largest = nw_simd->max(score, m);
-		double		bin;
-		uint64_t	hi;
-		uint64_t	lo;
+		int m = n < RUN_BLOCK ? n : RUN_BLOCK;
+		double largest = nw_simd->max(score, m);
+		double bin;
+		uint64_t hi;
+		uint64_t lo;
 
 		if (largest == -HUGE_VAL)
 			bin = -HUGE_VAL;
 		else
 			nw_simd->exp_split(&largest, 1, &bin, &hi, &lo);
-		if (m < RUN_SHORT || nw_simd->exp_bins == NULL ||
-			!(fabs(bin) <= NW_EXP_BINS_TOP - NW_BINS))
+		if (m < RUN_SHORT || nw_simd->exp_bins == NULL || !(fabs(bin) <= NW_EXP_BINS_TOP - NW_BINS))
 			add_split_scores(mass, m, score);
 		else
 		{
-			uint64_t	low[NW_BINS];
-			uint64_t	high[NW_BINS];
+			uint64_t low[NW_BINS];
+			uint64_t high[NW_BINS];
 
 			if (bin > mass->top)
 				nw_mass_raise(mass, bin);
@@ -234,11 +232,10 @@ nw_mass_add_scores(NwMass *mass, int n, const double *score)
 
 /* Take a term out of the value of a sum. */
 bool
-nw_mass_without(const NwMass *mass, double bin, uint64_t hi, uint64_t lo,
-				NwScaled *rest)
+nw_mass_without(const NwMass *mass, double bin, uint64_t hi, uint64_t lo, NwScaled *rest)
 {
-	NwMass		without = *mass;
-	double		gap = mass->top - bin;
+	NwMass without = *mass;
+	double gap = mass->top - bin;
 
 	if (gap < NW_BINS)
 		without.bin[(int) gap] -= join(hi, lo);
@@ -262,21 +259,20 @@ bit_length(uint64_t word)
 NwScaled
 nw_mass_value(const NwMass *mass)
 {
-	NwScaled	result = {0, 0};
-	uint64_t	sum[4] = {0, 0, 0, 0};
-	nw_uint128	part;
-	uint64_t	head;
-	uint64_t	rest;
-	int			length = 0;
-	int			word = 0;
-	int			offset;
+	NwScaled result = {0, 0};
+	uint64_t sum[4] = {0, 0, 0, 0};
+	nw_uint128 part;
+	uint64_t head;
+	uint64_t rest;
+	int length = 0;
+	int word = 0;
+	int offset;
 
 	/* the bins begin at bits 64, 32 and 0 */
-	part = (nw_uint128) (uint64_t) mass->bin[2] +
-		((nw_uint128) (uint32_t) mass->bin[1] << 32);
+	part = (nw_uint128) (uint64_t) mass->bin[2] + ((nw_uint128) (uint32_t) mass->bin[1] << 32);
 	sum[0] = (uint64_t) part;
-	part = (part >> 64) + (mass->bin[2] >> 64) +
-		(uint64_t) (mass->bin[1] >> 32) + (uint64_t) mass->bin[0];
+	part = (part >> 64) + (mass->bin[2] >> 64) + (uint64_t) (mass->bin[1] >> 32) +
+	       (uint64_t) mass->bin[0];
 	sum[1] = (uint64_t) part;
 	part = (part >> 64) + (mass->bin[1] >> 96) + (mass->bin[0] >> 64);
 	sum[2] = (uint64_t) part;
@@ -299,8 +295,8 @@ nw_mass_value(const NwMass *mass)
 	}
 	else
 	{
-		int			from = offset / 64;
-		int			by = offset % 64;
+		int from = offset / 64;
+		int by = offset % 64;
 
 		head = sum[from] >> by;
 		rest = 0;
@@ -315,8 +311,8 @@ nw_mass_value(const NwMass *mass)
 
 	/* keep 53 of head's 64 bits */
 	{
-		uint64_t	kept = head >> 11;
-		uint64_t	lost = head & 0x7ff;
+		uint64_t kept = head >> 11;
+		uint64_t lost = head & 0x7ff;
 
 		if (lost > 0x400 || (lost == 0x400 && (rest != 0 || (kept & 1) != 0)))
 			kept++;
@@ -347,7 +343,7 @@ nw_mass_value(const NwMass *mass)
 NwScaled
 nw_scaled_exp(double score)
 {
-	NwMass		mass;
+	NwMass mass;
 
 	nw_mass_clear(&mass);
 	nw_mass_add(&mass, score);
@@ -379,10 +375,10 @@ nw_scaled_compare(NwScaled a, NwScaled b)
 NwScaled
 nw_scaled_sum(const NwScaled *values, int n)
 {
-	NwScaled	result = {0, 0};
-	double		highest = -HUGE_VAL;
-	double		sum = 0;
-	int			power;
+	NwScaled result = {0, 0};
+	double highest = -HUGE_VAL;
+	double sum = 0;
+	int power;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -415,13 +411,12 @@ nw_scaled_ratio(NwScaled a, NwScaled b)
 void
 nw_shares_init(NwShares *shares, NwScaled mass)
 {
-	double		power;
+	double power;
 
 	shares->bin = floor(mass.exponent / NW_BIN_BITS);
 	power = NW_BIN_BITS * shares->bin - mass.exponent + NW_SHARE_SCALE;
 	for (int k = 0; k < NW_SHARE_BINS; k++)
-		shares->unit[k] = ldexp(1 / mass.fraction,
-								(int) power - NW_BIN_BITS * k);
+		shares->unit[k] = ldexp(1 / mass.fraction, (int) power - NW_BIN_BITS * k);
 }
 
 /* Take a logarithm. */
@@ -440,13 +435,13 @@ nw_scaled_log(NwScaled a)
 double
 nw_scaled_log_ratio(NwScaled a, NwScaled b)
 {
-	double		power = a.exponent - b.exponent;
+	double power = a.exponent - b.exponent;
 
 	if (a.fraction == 0)
 		return -HUGE_VAL;
 	if (fabs(power) <= 1)
 	{
-		double		scaled = ldexp(a.fraction, (int) power);
+		double scaled = ldexp(a.fraction, (int) power);
 
 		/* the difference is exact where the ratio is within 1/2 .. 2 */
 		return nw_log1p((scaled - b.fraction) / b.fraction);

@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NW_BINS		3
+#define NW_BINS 3
 
 /* aligned as allocators align, which is less than the compiler would assume */
 typedef unsigned __int128 nw_uint128 __attribute__((aligned(8)));
@@ -34,8 +34,8 @@ typedef unsigned __int128 nw_uint128 __attribute__((aligned(8)));
  */
 typedef struct NwMass
 {
-	nw_uint128	bin[NW_BINS];
-	double		top;			/* -HUGE_VAL where nothing was added */
+	nw_uint128 bin[NW_BINS];
+	double top; /* -HUGE_VAL where nothing was added */
 } NwMass;
 
 /*
@@ -45,8 +45,8 @@ typedef struct NwMass
  */
 typedef struct NwScaled
 {
-	double		fraction;		/* in [1, 2), or 0 */
-	double		exponent;		/* an integer; 0 where fraction is 0 */
+	double fraction; /* in [1, 2), or 0 */
+	double exponent; /* an integer; 0 where fraction is 0 */
 } NwScaled;
 
 extern void nw_mass_clear(NwMass *mass);
@@ -62,7 +62,7 @@ extern void nw_mass_raise(NwMass *mass, double top);
 static inline void
 nw_mass_add_split(NwMass *mass, double bin, uint64_t hi, uint64_t lo)
 {
-	double		gap;
+	double gap;
 
 	if (bin > mass->top)
 		nw_mass_raise(mass, bin);
@@ -77,16 +77,15 @@ extern void nw_mass_merge(NwMass *mass, const NwMass *other);
 /*
  * Add terms i = 0 .. n - 1 to masses[class_of[i]].
  */
-extern void nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n,
-							const double *bin, const uint64_t *hi,
-							const uint64_t *lo);
+extern void nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bin,
+                            const uint64_t *hi, const uint64_t *lo);
 
 /*
  * Add terms i = 0 .. n - 1, all to one mass: the bits of n calls of
  * nw_mass_add_split(), several times faster.
  */
-extern void nw_mass_add_run(NwMass *mass, int n, const double *bin,
-							const uint64_t *hi, const uint64_t *lo);
+extern void nw_mass_add_run(NwMass *mass, int n, const double *bin, const uint64_t *hi,
+                            const uint64_t *lo);
 
 /*
  * Add exp(score[i]), i = 0 .. n - 1, all to one mass: the same bits, faster
@@ -105,8 +104,8 @@ extern void nw_mass_add_scores(NwMass *mass, int n, const double *score);
  * caller that needs more adds up the others anew, or keeps an NwRemovable
  * (influence.h), which is always exact.
  */
-extern bool nw_mass_without(const NwMass *mass, double bin, uint64_t hi,
-							uint64_t lo, NwScaled *rest);
+extern bool nw_mass_without(const NwMass *mass, double bin, uint64_t hi, uint64_t lo,
+                            NwScaled *rest);
 
 /* The value of a sum, rounded once to double precision. */
 extern NwScaled nw_mass_value(const NwMass *mass);
@@ -115,7 +114,7 @@ extern NwScaled nw_mass_value(const NwMass *mass);
 extern NwScaled nw_scaled_exp(double score);
 
 /* Negative, zero or positive as a is below, equal to or above b. */
-extern int	nw_scaled_compare(NwScaled a, NwScaled b);
+extern int nw_scaled_compare(NwScaled a, NwScaled b);
 
 /* The sum of n numbers, in the order given. */
 extern NwScaled nw_scaled_sum(const NwScaled *values, int n);
@@ -127,14 +126,14 @@ extern double nw_scaled_ratio(NwScaled a, NwScaled b);
  * A mass made ready to tell of many terms what share of it they are: terms of
  * its own bin and of those below, as far down as a double goes.
  */
-#define NW_SHARE_BINS	36
-#define NW_SHARE_SCALE	96		/* so that no unit is subnormal */
+#define NW_SHARE_BINS 36
+#define NW_SHARE_SCALE 96 /* so that no unit is subnormal */
 
 typedef struct NwShares
 {
-	double		bin;
-	double		unit[NW_SHARE_BINS];	/* 2^NW_SHARE_SCALE times what a term of
-										 * 2^52 in that bin is of the mass */
+	double bin;
+	double unit[NW_SHARE_BINS]; /* 2^NW_SHARE_SCALE times what a term of
+	                             * 2^52 in that bin is of the mass */
 } NwShares;
 
 /* Make a mass ready; it is not 0. */
@@ -147,16 +146,15 @@ extern void nw_shares_init(NwShares *shares, NwScaled mass);
 static inline double
 nw_share(const NwShares *shares, double bin, uint64_t hi, uint64_t lo)
 {
-	double		gap = shares->bin - bin;
-	double		value;
+	double gap = shares->bin - bin;
+	double value;
 
 	if (!(gap >= 0 && gap < NW_SHARE_BINS))
 		return 0;
 
 	/* three parts that are signed integers, too; the sum has 53 bits */
-	value = (double) (int64_t) hi * 0x1p-84 +
-		((double) (int64_t) (lo >> 32) * 0x1p-116 +
-		 (double) (int64_t) (lo & UINT32_MAX) * 0x1p-148);
+	value = (double) (int64_t) hi * 0x1p-84 + ((double) (int64_t) (lo >> 32) * 0x1p-116 +
+	                                           (double) (int64_t) (lo & UINT32_MAX) * 0x1p-148);
 	return value * shares->unit[(int) gap];
 }
 
@@ -166,4 +164,4 @@ extern double nw_scaled_log(NwScaled a);
 /* log(a / b) without losing the digits of a ratio near 1; b is not 0. */
 extern double nw_scaled_log_ratio(NwScaled a, NwScaled b);
 
-#endif							/* NW_MATH_MASS_H */
+#endif /* NW_MATH_MASS_H */

@@ -8,10 +8,10 @@
 #include <string.h>
 
 /* sums of confidences are multiples of 2^-CONFIDENCE_BITS */
-#define CONFIDENCE_BITS		80
+#define CONFIDENCE_BITS 80
 
 /* how far rounding may lead above 1: a sum of 2^20 terms, each with its own */
-#define ROUNDING	0x1p-32
+#define ROUNDING 0x1p-32
 
 /* Tell how much memory n bins take. */
 size_t
@@ -46,7 +46,7 @@ nw_bins_border(int n, int i)
 int
 nw_bins_find(int n, double confidence)
 {
-	int			i;
+	int i;
 
 	/* written so that NaN ends in the first bin */
 	if (!(confidence > 0))
@@ -69,7 +69,7 @@ nw_bins_find(int n, double confidence)
 static nw_uint128
 fixed_point(double confidence)
 {
-	double		high;
+	double high;
 
 	if (!(confidence > 0))
 		return 0;
@@ -80,7 +80,7 @@ fixed_point(double confidence)
 	confidence *= 0x1p40;
 	high = floor(confidence);
 	return ((nw_uint128) (uint64_t) high << (CONFIDENCE_BITS - 40)) +
-		(uint64_t) ((confidence - high) * 0x1p40);
+	       (uint64_t) ((confidence - high) * 0x1p40);
 }
 
 /* Add a confidence to a bin. */
@@ -96,8 +96,7 @@ nw_bin_add(NwCalibrationBin *bin, double confidence, bool correct)
 void
 nw_bins_add(NwBins *bins, double confidence, bool correct)
 {
-	nw_bin_add(&bins->bin[nw_bins_find((int) bins->n, confidence)],
-			   confidence, correct);
+	nw_bin_add(&bins->bin[nw_bins_find((int) bins->n, confidence)], confidence, correct);
 }
 
 /* Add the contents of other bins. */
@@ -116,7 +115,7 @@ nw_bins_merge(NwBins *bins, const NwBins *other)
 int64_t
 nw_bins_count(const NwBins *bins)
 {
-	int64_t		count = 0;
+	int64_t count = 0;
 
 	for (int64_t i = 0; i < bins->n; i++)
 		count += bins->bin[i].count;
@@ -134,10 +133,9 @@ mean(nw_uint128 sum, int64_t count)
 static nw_uint128
 distance(const NwCalibrationBin *bin)
 {
-	nw_uint128	correct = (nw_uint128) bin->correct << CONFIDENCE_BITS;
+	nw_uint128 correct = (nw_uint128) bin->correct << CONFIDENCE_BITS;
 
-	return correct > bin->confidence ? correct - bin->confidence :
-		bin->confidence - correct;
+	return correct > bin->confidence ? correct - bin->confidence : bin->confidence - correct;
 }
 
 /* Take the mean confidence of a bin. */
@@ -158,8 +156,8 @@ nw_bin_accuracy(const NwCalibrationBin *bin)
 double
 nw_bin_gap(const NwCalibrationBin *bin)
 {
-	double		gap = mean(distance(bin), bin->count);
-	nw_uint128	correct = (nw_uint128) bin->correct << CONFIDENCE_BITS;
+	double gap = mean(distance(bin), bin->count);
+	nw_uint128 correct = (nw_uint128) bin->correct << CONFIDENCE_BITS;
 
 	return correct < bin->confidence ? -gap : gap;
 }
@@ -168,7 +166,7 @@ nw_bin_gap(const NwCalibrationBin *bin)
 double
 nw_bins_ece(const NwBins *bins)
 {
-	nw_uint128	sum = 0;
+	nw_uint128 sum = 0;
 
 	for (int64_t i = 0; i < bins->n; i++)
 		sum += distance(&bins->bin[i]);
@@ -179,11 +177,11 @@ nw_bins_ece(const NwBins *bins)
 double
 nw_bins_mce(const NwBins *bins)
 {
-	double		result = 0;
+	double result = 0;
 
 	for (int64_t i = 0; i < bins->n; i++)
 	{
-		double		gap = fabs(nw_bin_gap(&bins->bin[i]));
+		double gap = fabs(nw_bin_gap(&bins->bin[i]));
 
 		result = gap > result ? gap : result;
 	}

@@ -20,20 +20,20 @@
 
 #include "math/mass.h"
 
-#define NW_CALIBRATION_BINS_MAX		10000
+#define NW_CALIBRATION_BINS_MAX 10000
 
 typedef struct NwCalibrationBin
 {
-	int64_t		count;
-	int64_t		correct;
-	nw_uint128	confidence;		/* sum of confidences * 2^80 */
+	int64_t count;
+	int64_t correct;
+	nw_uint128 confidence; /* sum of confidences * 2^80 */
 } NwCalibrationBin;
 
 /* One piece of memory without pointers: it may be copied and sent as bytes. */
 typedef struct NwBins
 {
-	int64_t		n;
-	NwCalibrationBin bin[];		/* [n] */
+	int64_t n;
+	NwCalibrationBin bin[]; /* [n] */
 } NwBins;
 
 /* Bytes of an NwBins of n bins. */
@@ -46,7 +46,7 @@ extern void nw_bins_init(NwBins *bins, int n);
 extern bool nw_confidence_is_valid(double confidence);
 
 /* The bin of a confidence. */
-extern int	nw_bins_find(int n, double confidence);
+extern int nw_bins_find(int n, double confidence);
 
 /* Border i of n bins: the lower one of bin i, the upper one of bin i - 1. */
 extern double nw_bins_border(int n, int i);
@@ -74,4 +74,4 @@ extern double nw_bin_gap(const NwCalibrationBin *bin);
 extern double nw_bins_ece(const NwBins *bins);
 extern double nw_bins_mce(const NwBins *bins);
 
-#endif							/* NW_MATH_METRICS_H */
+#endif /* NW_MATH_METRICS_H */

@@ -14,7 +14,7 @@
 
 typedef struct NwRandom
 {
-	uint64_t	state[4];
+	uint64_t state[4];
 } NwRandom;
 
 /* Scramble a word so that each bit depends on all (splitmix64's output). */
@@ -53,10 +53,10 @@ nw_random_seed(NwRandom *random, uint64_t seed)
 static inline uint64_t
 nw_random_next(NwRandom *random)
 {
-	uint64_t   *s = random->state;
-	uint64_t	sum = s[0] + s[3];
-	uint64_t	result = ((sum << 23) | (sum >> 41)) + s[0];
-	uint64_t	shifted = s[1] << 17;
+	uint64_t *s = random->state;
+	uint64_t sum = s[0] + s[3];
+	uint64_t result = ((sum << 23) | (sum >> 41)) + s[0];
+	uint64_t shifted = s[1] << 17;
 
 	s[2] ^= s[0];
 	s[3] ^= s[1];
@@ -79,8 +79,8 @@ static inline uint64_t
 nw_random_below(NwRandom *random, uint64_t n)
 {
 	/* the first 2^64 mod n words would make some results likelier */
-	uint64_t	skip = -n % n;
-	uint64_t	word;
+	uint64_t skip = -n % n;
+	uint64_t word;
 
 	do
 		word = nw_random_next(random);
@@ -88,4 +88,4 @@ nw_random_below(NwRandom *random, uint64_t n)
 	return word % n;
 }
 
-#endif							/* NW_MATH_RANDOM_H */
+#endif /* NW_MATH_RANDOM_H */

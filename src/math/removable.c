@@ -20,8 +20,7 @@ nw_removable_clear(NwRemovable *sum)
 
 /* Tell whether one term is larger than another. */
 static inline bool
-is_larger(double bin_a, uint64_t hi_a, uint64_t lo_a,
-		  double bin_b, uint64_t hi_b, uint64_t lo_b)
+is_larger(double bin_a, uint64_t hi_a, uint64_t lo_a, double bin_b, uint64_t hi_b, uint64_t lo_b)
 {
 	if (bin_a != bin_b)
 		return bin_a > bin_b;
@@ -43,23 +42,21 @@ replace_largest(NwRemovable *sum, double bin, uint64_t hi, uint64_t lo)
 
 /* Add terms. */
 void
-nw_removable_add_run(NwRemovable *sum, int n, const double *bin,
-					 const uint64_t *hi, const uint64_t *lo)
+nw_removable_add_run(NwRemovable *sum, int n, const double *bin, const uint64_t *hi,
+                     const uint64_t *lo)
 {
-	int			largest = 0;
+	int largest = 0;
 
 	if (n <= 0)
 		return;
 	for (int i = 1; i < n; i++)
 	{
-		if (is_larger(bin[i], hi[i], lo[i],
-					  bin[largest], hi[largest], lo[largest]))
+		if (is_larger(bin[i], hi[i], lo[i], bin[largest], hi[largest], lo[largest]))
 			largest = i;
 	}
 
 	/* a new largest term stays out of the sum, be it in the middle */
-	if (is_larger(bin[largest], hi[largest], lo[largest],
-				  sum->bin, sum->hi, sum->lo))
+	if (is_larger(bin[largest], hi[largest], lo[largest], sum->bin, sum->hi, sum->lo))
 	{
 		nw_mass_add_run(&sum->others, largest, bin, hi, lo);
 		replace_largest(sum, bin[largest], hi[largest], lo[largest]);
@@ -99,11 +96,10 @@ nw_removable_mass(const NwRemovable *sum, NwMass *mass)
  * the largest.
  */
 NwScaled
-nw_removable_without(const NwRemovable *sum, double bin, uint64_t hi,
-					 uint64_t lo)
+nw_removable_without(const NwRemovable *sum, double bin, uint64_t hi, uint64_t lo)
 {
-	NwMass		mass;
-	NwScaled	rest;
+	NwMass mass;
+	NwScaled rest;
 
 	/* equal terms are as good as one another */
 	if (bin == sum->bin && hi == sum->hi && lo == sum->lo)
@@ -130,7 +126,7 @@ log_one_plus(NwScaled x)
 static NwScaled
 divide(NwScaled a, NwScaled b)
 {
-	NwScaled	result = {0, 0};
+	NwScaled result = {0, 0};
 
 	if (a.fraction == 0)
 		return result;
@@ -148,7 +144,7 @@ divide(NwScaled a, NwScaled b)
 static NwScaled
 multiply(NwScaled a, NwScaled b)
 {
-	NwScaled	result = {0, 0};
+	NwScaled result = {0, 0};
 
 	if (a.fraction == 0 || b.fraction == 0)
 		return result;
@@ -166,20 +162,19 @@ multiply(NwScaled a, NwScaled b)
 double
 nw_influence_log(bool own, NwScaled term, NwScaled rest, NwScaled others)
 {
-	NwScaled	parts[3] = {others, rest, term};
+	NwScaled parts[3] = {others, rest, term};
 
 	if (own)
 	{
-		NwScaled	total = nw_scaled_sum(parts, 3);
+		NwScaled total = nw_scaled_sum(parts, 3);
 
 		if (rest.fraction == 0)
 			return HUGE_VAL;
-		return log_one_plus(multiply(divide(others, total),
-									 divide(term, rest)));
+		return log_one_plus(multiply(divide(others, total), divide(term, rest)));
 	}
 	else
 	{
-		NwScaled	left = nw_scaled_sum(parts, 2);
+		NwScaled left = nw_scaled_sum(parts, 2);
 
 		if (left.fraction == 0)
 			return -HUGE_VAL;

@@ -32,17 +32,17 @@
  */
 typedef struct NwRemovable
 {
-	NwMass		others;			/* all terms but the largest */
-	double		bin;			/* the largest; -HUGE_VAL where there is none */
-	uint64_t	hi;
-	uint64_t	lo;
+	NwMass others; /* all terms but the largest */
+	double bin;    /* the largest; -HUGE_VAL where there is none */
+	uint64_t hi;
+	uint64_t lo;
 } NwRemovable;
 
 extern void nw_removable_clear(NwRemovable *sum);
 
 /* Add n terms as NwSimd.exp_split makes them. */
-extern void nw_removable_add_run(NwRemovable *sum, int n, const double *bin,
-								 const uint64_t *hi, const uint64_t *lo);
+extern void nw_removable_add_run(NwRemovable *sum, int n, const double *bin, const uint64_t *hi,
+                                 const uint64_t *lo);
 
 /* Add all terms of another sum. */
 extern void nw_removable_merge(NwRemovable *sum, const NwRemovable *other);
@@ -54,8 +54,7 @@ extern void nw_removable_mass(const NwRemovable *sum, NwMass *mass);
  * The value of the sum without one of its terms: the bits of an NwMass that
  * was given the others, 0 only where there are none.
  */
-extern NwScaled nw_removable_without(const NwRemovable *sum, double bin,
-									 uint64_t hi, uint64_t lo);
+extern NwScaled nw_removable_without(const NwRemovable *sum, double bin, uint64_t hi, uint64_t lo);
 
 /*
  * The influence of a support on a query whose truth has a support.
@@ -67,7 +66,6 @@ extern NwScaled nw_removable_without(const NwRemovable *sum, double bin,
  * -HUGE_VAL where not own and nothing is left at all (then the truth had no
  * support).  Otherwise finite; never NaN.
  */
-extern double nw_influence_log(bool own, NwScaled term, NwScaled rest,
-							   NwScaled others);
+extern double nw_influence_log(bool own, NwScaled term, NwScaled rest, NwScaled others);
 
-#endif							/* NW_MATH_REMOVABLE_H */
+#endif /* NW_MATH_REMOVABLE_H */

@@ -29,15 +29,15 @@
 #include "math/simd/simd.h"
 
 /* Rows gathered take at most so many floats. */
-#define BLOCK_FLOATS	(1 << 20)
+#define BLOCK_FLOATS (1 << 20)
 
 /* Queries at a time of those that a block is multiplied with. */
-#define SLICE			32
+#define SLICE 32
 
-#define STEPS			3
-#define TURNS			20
-#define ROUNDING		1e-7
-#define WIDE			1e-6
+#define STEPS 3
+#define TURNS 20
+#define ROUNDING 1e-7
+#define WIDE 1e-6
 
 /* True where the columns are multiplied, not the rows. */
 static int
@@ -50,7 +50,7 @@ by_columns(int dim)
 static int
 block_rows(int dim)
 {
-	int			most = BLOCK_FLOATS / dim;
+	int most = BLOCK_FLOATS / dim;
 
 	if (by_columns(dim) || most > NW_GRAM_SIDE)
 		return NW_GRAM_SIDE;
@@ -60,12 +60,12 @@ block_rows(int dim)
 size_t
 nw_gram_memory(int dim)
 {
-	size_t		block = block_rows(dim);
-	size_t		side = by_columns(dim) ? (size_t) dim : block;
-	size_t		length = by_columns(dim) ? block : (size_t) dim;
+	size_t block = block_rows(dim);
+	size_t side = by_columns(dim) ? (size_t) dim : block;
+	size_t length = by_columns(dim) ? block : (size_t) dim;
 
 	return sizeof(double) * (SLICE * length + 2 * side * side) +
-		sizeof(float) * (block * dim + side * side);
+	       sizeof(float) * (block * dim + side * side);
 }
 
 /* Forget all rows. */
@@ -80,7 +80,7 @@ clear(NwGram *gram)
 void
 nw_gram_init(NwGram *gram, int dim, bool from_below, void *space)
 {
-	int			length;
+	int length;
 
 	gram->dim = dim;
 	gram->from_below = from_below;
@@ -99,7 +99,7 @@ nw_gram_init(NwGram *gram, int dim, bool from_below, void *space)
 static double
 frobenius(const double *matrix, int n)
 {
-	double		sum = 0;
+	double sum = 0;
 
 	for (int i = 0; i < n; i++)
 		sum += matrix[i] * matrix[i];
@@ -123,11 +123,11 @@ static const double *
 longest_row(const double *matrix, int side)
 {
 	const double *best = matrix;
-	double		most = -1;
+	double most = -1;
 
 	for (int i = 0; i < side; i++)
 	{
-		double		length = frobenius(matrix + (size_t) i * side, side);
+		double length = frobenius(matrix + (size_t) i * side, side);
 
 		if (length > most)
 		{
@@ -142,14 +142,14 @@ longest_row(const double *matrix, int side)
 static double
 norm_from_below(NwGram *gram, const double *direction)
 {
-	double		v[NW_GRAM_SIDE];
-	double		image[NW_GRAM_SIDE];
-	double		norm = 0;
+	double v[NW_GRAM_SIDE];
+	double image[NW_GRAM_SIDE];
+	double norm = 0;
 
 	memcpy(v, direction, sizeof(double) * gram->side);
 	for (int i = 0; i < TURNS; i++)
 	{
-		double		length = frobenius(v, gram->side);
+		double length = frobenius(v, gram->side);
 
 		for (int j = 0; j < gram->side; j++)
 			v[j] /= length;
@@ -166,11 +166,11 @@ norm_from_below(NwGram *gram, const double *direction)
 static void
 product_norm(NwGram *gram, double *most, double *least)
 {
-	int			side = gram->side;
-	int			n = side * side;
-	int			exponent[STEPS];
-	double	   *power = gram->power;
-	double		bound;
+	int side = gram->side;
+	int n = side * side;
+	int exponent[STEPS];
+	double *power = gram->power;
+	double bound;
 
 	*most = *least = 0;
 	if (frobenius(gram->product, n) == 0)
@@ -178,7 +178,7 @@ product_norm(NwGram *gram, double *most, double *least)
 	memcpy(power, gram->product, sizeof(double) * n);
 	for (int i = 0; i < STEPS; i++)
 	{
-		double		scale;
+		double scale;
 
 		frexp(frobenius(power, n), &exponent[i]);
 		scale = ldexp(1, -exponent[i]);
@@ -191,12 +191,11 @@ product_norm(NwGram *gram, double *most, double *least)
 		/* rows by rows, some at a time, so that the result can replace them */
 		for (int k = 0; k < side; k += SLICE)
 		{
-			int			slice = side - k < SLICE ? side - k : SLICE;
+			int slice = side - k < SLICE ? side - k : SLICE;
 
-			memcpy(gram->wide, power + (size_t) k * side,
-				   sizeof(double) * slice * side);
+			memcpy(gram->wide, power + (size_t) k * side, sizeof(double) * slice * side);
 			nw_simd->dot_block(gram->wide, slice, gram->narrow, side, side,
-							   power + (size_t) k * side);
+			                   power + (size_t) k * side);
 		}
 	}
 	bound = frobenius(power, n);
@@ -211,9 +210,9 @@ product_norm(NwGram *gram, double *most, double *least)
 static void
 multiply(NwGram *gram)
 {
-	int			side = gram->side;
-	int			length = by_columns(gram->dim) ? gram->block : gram->dim;
-	int			count = by_columns(gram->dim) ? gram->dim : gram->n;
+	int side = gram->side;
+	int length = by_columns(gram->dim) ? gram->block : gram->dim;
+	int count = by_columns(gram->dim) ? gram->dim : gram->n;
 
 	if (gram->n == 0)
 		return;
@@ -222,20 +221,19 @@ multiply(NwGram *gram)
 		/* what is not there counts nothing */
 		for (int j = 0; j < gram->dim; j++)
 			memset(gram->rows + (size_t) j * gram->block + gram->n, 0,
-				   sizeof(float) * (gram->block - gram->n));
+			       sizeof(float) * (gram->block - gram->n));
 	}
 	for (int i = 0; i < count; i += SLICE)
 	{
-		int			slice = count - i < SLICE ? count - i : SLICE;
+		int slice = count - i < SLICE ? count - i : SLICE;
 		const float *from = gram->rows + (size_t) i * length;
 
 		for (int k = 0; k < slice * length; k++)
 			gram->wide[k] = from[k];
-		nw_simd->dot_block(gram->wide, slice, gram->rows, length, count,
-						   gram->power);
+		nw_simd->dot_block(gram->wide, slice, gram->rows, length, count, gram->power);
 		for (int k = 0; k < slice; k++)
 		{
-			double	   *to = gram->product + (size_t) (i + k) * side;
+			double *to = gram->product + (size_t) (i + k) * side;
 
 			for (int j = 0; j < count; j++)
 				to[j] += gram->power[(size_t) k * count + j];
@@ -244,8 +242,8 @@ multiply(NwGram *gram)
 	gram->n = 0;
 	if (!by_columns(gram->dim))
 	{
-		double		most;
-		double		least;
+		double most;
+		double least;
 
 		product_norm(gram, &most, &least);
 		gram->most += most;
@@ -263,8 +261,7 @@ nw_gram_add(NwGram *gram, const float *row, double off)
 			gram->rows[(size_t) j * gram->block + gram->n] = row[j];
 	}
 	else
-		memcpy(gram->rows + (size_t) gram->n * gram->dim, row,
-			   sizeof(float) * gram->dim);
+		memcpy(gram->rows + (size_t) gram->n * gram->dim, row, sizeof(float) * gram->dim);
 	gram->slack += off * off;
 	if (++gram->n == gram->block)
 		multiply(gram);
@@ -273,7 +270,7 @@ nw_gram_add(NwGram *gram, const float *row, double off)
 void
 nw_gram_norm(NwGram *gram, double *most, double *least)
 {
-	double		slack = sqrt(gram->slack) * (1 + WIDE);
+	double slack = sqrt(gram->slack) * (1 + WIDE);
 
 	multiply(gram);
 	if (by_columns(gram->dim))

@@ -15,23 +15,23 @@
 #include <stddef.h>
 
 /* A matrix of which at most so many rows or columns are multiplied. */
-#define NW_GRAM_SIDE	256
+#define NW_GRAM_SIDE 256
 
 typedef struct NwGram
 {
-	int			dim;
-	int			side;			/* of the products */
-	int			block;			/* rows gathered before they are multiplied */
-	bool		from_below;		/* bound the norm from there, too */
-	int			n;				/* rows gathered */
-	double		slack;			/* sum of squares of what rows may be off */
-	double		most;			/* bounds on the squared norm of blocks done */
-	double		least;
-	float	   *rows;			/* [block][dim], or [dim][block] */
-	double	   *wide;			/* some of these as double */
-	double	   *product;		/* [side][side] */
-	double	   *power;			/* [side][side] */
-	float	   *narrow;			/* [side][side] */
+	int dim;
+	int side;        /* of the products */
+	int block;       /* rows gathered before they are multiplied */
+	bool from_below; /* bound the norm from there, too */
+	int n;           /* rows gathered */
+	double slack;    /* sum of squares of what rows may be off */
+	double most;     /* bounds on the squared norm of blocks done */
+	double least;
+	float *rows;     /* [block][dim], or [dim][block] */
+	double *wide;    /* some of these as double */
+	double *product; /* [side][side] */
+	double *power;   /* [side][side] */
+	float *narrow;   /* [side][side] */
 } NwGram;
 
 /* The bytes that a matrix of so many columns works in: at most about 7 MB. */
@@ -49,4 +49,4 @@ extern void nw_gram_add(NwGram *gram, const float *row, double off);
  */
 extern void nw_gram_norm(NwGram *gram, double *most, double *least);
 
-#endif							/* NW_MATH_SPECTRAL_H */
+#endif /* NW_MATH_SPECTRAL_H */

@@ -9,14 +9,14 @@
 
 #include "math/simd/simd.h"
 
-#define EXPONENT_BITS	52
-#define EXPONENT_BIAS	1023
-#define EXPONENT_MASK	0x7ff
-#define MANTISSA_MASK	UINT64_C(0x000fffffffffffff)
-#define MANTISSA_ONE	UINT64_C(0x0010000000000000)
+#define EXPONENT_BITS 52
+#define EXPONENT_BIAS 1023
+#define EXPONENT_MASK 0x7ff
+#define MANTISSA_MASK UINT64_C(0x000fffffffffffff)
+#define MANTISSA_ONE UINT64_C(0x0010000000000000)
 
 /* Negative indexes of bins are made positive before they are divided. */
-#define BIN_OFFSET		64
+#define BIN_OFFSET 64
 
 /* Make a sum empty. */
 void
@@ -31,11 +31,11 @@ nw_sum_clear(NwSum *sum)
 void
 nw_sum_add(NwSum *sum, double value)
 {
-	uint64_t	bits;
-	uint64_t	mantissa;
-	nw_uint128	term;
-	int			exponent;
-	int			bin;
+	uint64_t bits;
+	uint64_t mantissa;
+	nw_uint128 term;
+	int exponent;
+	int bin;
 
 	memcpy(&bits, &value, sizeof(bits));
 	mantissa = bits & MANTISSA_MASK;
@@ -49,17 +49,16 @@ nw_sum_add(NwSum *sum, double value)
 	if (exponent > 0)
 		mantissa |= MANTISSA_ONE;
 	else if (mantissa == 0)
-		return;					/* and does not make a highest bin */
+		return; /* and does not make a highest bin */
 	else
-		exponent = 1;			/* subnormal: as 2^-1022 has it */
+		exponent = 1; /* subnormal: as 2^-1022 has it */
 
 	exponent += BIN_OFFSET * NW_BIN_BITS - EXPONENT_BIAS;
 	bin = exponent / NW_BIN_BITS - BIN_OFFSET;
 	term = (nw_uint128) mantissa << (exponent % NW_BIN_BITS);
 	if (value < 0)
 		term = -term;
-	nw_mass_add_split(&sum->mass, bin, (uint64_t) (term >> 64),
-					  (uint64_t) term);
+	nw_mass_add_split(&sum->mass, bin, (uint64_t) (term >> 64), (uint64_t) term);
 }
 
 /* Add all terms of another sum. */
@@ -79,8 +78,8 @@ carry(NwMass *mass)
 
 	for (int k = NW_BINS - 1; k > 0; k--)
 	{
-		nw_uint128	low = mass->bin[k] & mask;
-		__int128	high = (__int128) (mass->bin[k] - low);
+		nw_uint128 low = mass->bin[k] & mask;
+		__int128 high = (__int128) (mass->bin[k] - low);
 
 		/* a multiple of 2^NW_BIN_BITS: the quotient is exact */
 		mass->bin[k] = low;
@@ -93,9 +92,9 @@ double
 nw_sum_value(const NwSum *sum)
 {
 	const NwScaled one = {1, 0};
-	NwMass		mass = sum->mass;
-	bool		negative;
-	double		value;
+	NwMass mass = sum->mass;
+	bool negative;
+	double value;
 
 	if (sum->above || sum->below)
 		return sum->above ? HUGE_VAL : -HUGE_VAL;

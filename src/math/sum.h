@@ -22,9 +22,9 @@
 
 typedef struct NwSum
 {
-	NwMass		mass;			/* bins in two's complement */
-	bool		above;			/* HUGE_VAL was added */
-	bool		below;			/* -HUGE_VAL was added */
+	NwMass mass; /* bins in two's complement */
+	bool above;  /* HUGE_VAL was added */
+	bool below;  /* -HUGE_VAL was added */
 } NwSum;
 
 extern void nw_sum_clear(NwSum *sum);
@@ -41,4 +41,4 @@ extern void nw_sum_merge(NwSum *sum, const NwSum *other);
  */
 extern double nw_sum_value(const NwSum *sum);
 
-#endif							/* NW_MATH_SUM_H */
+#endif /* NW_MATH_SUM_H */

@@ -30,14 +30,12 @@ nw_sweep_point_init(NwSweepPoint *point, double tau, NwBins *bins)
 
 /* Find the largest score of each class; NW_SCORE_NONE where it has no row. */
 static void
-find_largest(const double *score, const int64_t *class_start, int nclasses,
-			 double *largest)
+find_largest(const double *score, const int64_t *class_start, int nclasses, double *largest)
 {
 	for (int c = 0; c < nclasses; c++)
 	{
-		int64_t		from = class_start[c];
-		double		max = nw_simd->max(score + from,
-									   (int) (class_start[c + 1] - from));
+		int64_t from = class_start[c];
+		double max = nw_simd->max(score + from, (int) (class_start[c + 1] - from));
 
 		largest[c] = max > NW_SCORE_NONE ? max : NW_SCORE_NONE;
 	}
@@ -45,10 +43,10 @@ find_largest(const double *score, const int64_t *class_start, int nclasses,
 
 /* The logarithm of the mass of a class at one temperature. */
 static double
-log_mass(const double *score, const double *log_weight, int64_t n,
-		 double largest, double inverse_tau, double *scratch)
+log_mass(const double *score, const double *log_weight, int64_t n, double largest,
+         double inverse_tau, double *scratch)
 {
-	double		shift = largest * inverse_tau;
+	double shift = largest * inverse_tau;
 
 	if (log_weight)
 	{
@@ -65,8 +63,8 @@ log_mass(const double *score, const double *log_weight, int64_t n,
 static void
 add_point(NwSweepPoint *point, const double *mass, int nclasses, int truth)
 {
-	double		sum;
-	int			best = 0;
+	double sum;
+	int best = 0;
 
 	for (int c = 1; c < nclasses; c++)
 	{
@@ -84,11 +82,10 @@ add_point(NwSweepPoint *point, const double *mass, int nclasses, int truth)
 
 void
 nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
-			 const int64_t *class_start, int nclasses, int truth,
-			 double *scratch, double *work)
+             const int64_t *class_start, int nclasses, int truth, double *scratch, double *work)
 {
-	double	   *largest = work;
-	double	   *mass = work + nclasses;
+	double *largest = work;
+	double *mass = work + nclasses;
 
 	find_largest(score, class_start, nclasses, largest);
 	if (truth >= 0 && largest[truth] == NW_SCORE_NONE)
@@ -107,12 +104,13 @@ nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
 			sweep->interrupt();
 		for (int c = 0; c < nclasses; c++)
 		{
-			int64_t		from = class_start[c];
+			int64_t from = class_start[c];
 
-			mass[c] = largest[c] == NW_SCORE_NONE ? -HUGE_VAL :
-				log_mass(score + from, log_weight ? log_weight + from : NULL,
-						 class_start[c + 1] - from, largest[c],
-						 1 / sweep->point[p].tau, scratch);
+			mass[c] = largest[c] == NW_SCORE_NONE
+			              ? -HUGE_VAL
+			              : log_mass(score + from, log_weight ? log_weight + from : NULL,
+			                         class_start[c + 1] - from, largest[c], 1 / sweep->point[p].tau,
+			                         scratch);
 		}
 		add_point(&sweep->point[p], mass, nclasses, truth);
 	}
@@ -127,7 +125,7 @@ nw_sweep_loss(const NwSweep *sweep, int i)
 double
 nw_sweep_nll(const NwSweep *sweep, int i)
 {
-	int64_t		seen = sweep->queries - sweep->unseen;
+	int64_t seen = sweep->queries - sweep->unseen;
 
 	return seen > 0 ? nw_sweep_loss(sweep, i) / (double) seen : 0;
 }
@@ -135,7 +133,7 @@ nw_sweep_nll(const NwSweep *sweep, int i)
 int
 nw_sweep_best(const NwSweep *sweep)
 {
-	int			best = 0;
+	int best = 0;
 
 	for (int i = 1; i < sweep->n; i++)
 	{
@@ -148,12 +146,12 @@ nw_sweep_best(const NwSweep *sweep)
 double
 nw_sweep_vertex(const double *tau, const double *nll)
 {
-	double		left = nw_log(tau[0]) - nw_log(tau[1]);
-	double		right = nw_log(tau[2]) - nw_log(tau[1]);
-	double		fall = nll[0] - nll[1];
-	double		rise = nll[2] - nll[1];
-	double		denominator = 2 * (right * fall - left * rise);
-	double		step;
+	double left = nw_log(tau[0]) - nw_log(tau[1]);
+	double right = nw_log(tau[2]) - nw_log(tau[1]);
+	double fall = nll[0] - nll[1];
+	double rise = nll[2] - nll[1];
+	double denominator = 2 * (right * fall - left * rise);
+	double step;
 
 	if (!(denominator > 0))
 		return tau[1];

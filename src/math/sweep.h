@@ -14,15 +14,15 @@
 #include "math/sum.h"
 
 /* A score that no query can have: such a row is left out. */
-#define NW_SCORE_NONE	(-1e290)
+#define NW_SCORE_NONE (-1e290)
 
 /* Predictions at one temperature, added up. */
 typedef struct NwSweepPoint
 {
-	double		tau;
-	NwSum		loss;			/* over queries whose class has support */
-	int64_t		wrong;
-	NwBins	   *bins;			/* NULL where calibration is not asked for */
+	double tau;
+	NwSum loss; /* over queries whose class has support */
+	int64_t wrong;
+	NwBins *bins; /* NULL where calibration is not asked for */
 } NwSweepPoint;
 
 /* Make a point without queries; bins may be NULL. */
@@ -30,12 +30,12 @@ extern void nw_sweep_point_init(NwSweepPoint *point, double tau, NwBins *bins);
 
 typedef struct NwSweep
 {
-	int			n;
-	NwSweepPoint *point;		/* [n] */
-	int64_t		queries;
-	int64_t		unseen;			/* queries whose class has no support */
-	void		(*interrupt) (void);	/* called for each temperature of a
-										 * query; may be NULL */
+	int n;
+	NwSweepPoint *point; /* [n] */
+	int64_t queries;
+	int64_t unseen;          /* queries whose class has no support */
+	void (*interrupt)(void); /* called for each temperature of a
+	                          * query; may be NULL */
 } NwSweep;
 
 /*
@@ -48,17 +48,16 @@ typedef struct NwSweep
  * the query's class, or -1 where it has no support.  scratch is [rows], work
  * [2 * nclasses].
  */
-extern void nw_sweep_add(NwSweep *sweep, const double *score,
-						 const double *log_weight, const int64_t *class_start,
-						 int nclasses, int truth, double *scratch,
-						 double *work);
+extern void nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
+                         const int64_t *class_start, int nclasses, int truth, double *scratch,
+                         double *work);
 
 /* Loss at a point, and its mean, over the queries whose class has support. */
 extern double nw_sweep_loss(const NwSweep *sweep, int i);
 extern double nw_sweep_nll(const NwSweep *sweep, int i);
 
 /* The point of the smallest mean loss; the first of equals. */
-extern int	nw_sweep_best(const NwSweep *sweep);
+extern int nw_sweep_best(const NwSweep *sweep);
 
 /*
  * Where a parabola through three points of the loss, over the logarithm of
@@ -67,4 +66,4 @@ extern int	nw_sweep_best(const NwSweep *sweep);
  */
 extern double nw_sweep_vertex(const double *tau, const double *nll);
 
-#endif							/* NW_MATH_SWEEP_H */
+#endif /* NW_MATH_SWEEP_H */

@@ -16,85 +16,85 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "predict/batch.h"
-#include "predict/cache.h"
 #include "math/elementary.h"
 #include "math/simd/simd.h"
+#include "predict/batch.h"
+#include "predict/cache.h"
 
 /* Queries in a block: enough to share the reading, few enough for a cache. */
-#define PACKED_QUERIES		128
-#define STREAMED_QUERIES	256
+#define PACKED_QUERIES 128
+#define STREAMED_QUERIES 256
 
-#define CACHE_LINE			64
+#define CACHE_LINE 64
 
 /* Bounds on what a block of queries takes, in bytes. */
-#define MASS_BYTES			(16 * 1024 * 1024)
-#define MEASURE_BYTES		(32 * 1024 * 1024)
+#define MASS_BYTES (16 * 1024 * 1024)
+#define MEASURE_BYTES (32 * 1024 * 1024)
 
 /* A run of supports of one class within a block. */
 typedef struct Run
 {
-	int			start;
-	int			class;
+	int start;
+	int class;
 } Run;
 
 /* A pair of one support and one query that is the same row. */
 typedef struct Own
 {
-	int			query;
-	int			place;
+	int query;
+	int place;
 } Own;
 
 /* A block of supports, wherever it comes from. */
 typedef struct Rows
 {
-	int			n;
-	int64		base;			/* position of the first in the support */
-	const float *x;				/* [n][dim] */
-	const int32 *class;			/* [n] */
-	const double *norm;			/* [n] or NULL */
-	const double *log_weight;	/* [n] or NULL */
-	const char *const *id;		/* [n] or NULL */
-	bool		sorted;			/* by class */
+	int n;
+	int64 base;               /* position of the first in the support */
+	const float *x;           /* [n][dim] */
+	const int32 *class;       /* [n] */
+	const double *norm;       /* [n] or NULL */
+	const double *log_weight; /* [n] or NULL */
+	const char *const *id;    /* [n] or NULL */
+	bool sorted;              /* by class */
 } Rows;
 
 /* Rows of a scan, gathered to a block. */
 typedef struct Gathered
 {
-	float	   *x;
-	int32		class[NW_BLOCK_ROWS];
-	double		norm[NW_BLOCK_ROWS];
-	double		log_weight[NW_BLOCK_ROWS];
+	float *x;
+	int32 class[NW_BLOCK_ROWS];
+	double norm[NW_BLOCK_ROWS];
+	double log_weight[NW_BLOCK_ROWS];
 	const char *id[NW_BLOCK_ROWS];
-	int			n;
-	NwTextOut	id_out;
+	int n;
+	NwTextOut id_out;
 	MemoryContext id_mcxt;
 } Gathered;
 
 typedef struct BatchState
 {
-	MemoryContext mcxt;			/* lives as long as the batch */
-	MemoryContext block_mcxt;	/* emptied after each block of queries */
-	NwLabels   *labels;
-	NwKernel	kernel;
-	double		tau;
-	int			dim;			/* 0 until known */
-	int			capacity;		/* queries in a block */
-	int			n;
-	NwAnswer   *answer;			/* [capacity] */
-	double	   *q;				/* [capacity][dim] */
-	double	   *sqnorm;			/* [capacity] */
-	double	   *measure;		/* [capacity][NW_BLOCK_ROWS] */
-	double	   *kept;			/* [capacity][support->n] where asked for */
-	NwLabels   *query_ids;		/* ids of the block's queries, numbered */
-	Own		   *own;			/* pairs within the current block of rows */
-	int			nown;
-	int			own_allocated;
-	Gathered   *gathered;		/* streaming only */
-	int64	   *class_count;	/* [count_allocated] rows of each class in the
-								 * pass under way */
-	int			count_allocated;
-	int64		smallest;		/* the smallest class of any pass; 0 before */
+	MemoryContext mcxt;       /* lives as long as the batch */
+	MemoryContext block_mcxt; /* emptied after each block of queries */
+	NwLabels *labels;
+	NwKernel kernel;
+	double tau;
+	int dim;      /* 0 until known */
+	int capacity; /* queries in a block */
+	int n;
+	NwAnswer *answer;    /* [capacity] */
+	double *q;           /* [capacity][dim] */
+	double *sqnorm;      /* [capacity] */
+	double *measure;     /* [capacity][NW_BLOCK_ROWS] */
+	double *kept;        /* [capacity][support->n] where asked for */
+	NwLabels *query_ids; /* ids of the block's queries, numbered */
+	Own *own;            /* pairs within the current block of rows */
+	int nown;
+	int own_allocated;
+	Gathered *gathered; /* streaming only */
+	int64 *class_count; /* [count_allocated] rows of each class in the
+	                     * pass under way */
+	int count_allocated;
+	int64 smallest; /* the smallest class of any pass; 0 before */
 } BatchState;
 
 /* Complain about sets of different dimensions. */
@@ -102,10 +102,9 @@ static void
 check_dim(const NwBatch *batch, int query_dim, int support_dim)
 {
 	if (query_dim != support_dim)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("query has %d dimensions, but set \"%s\" has %d",
-						query_dim, batch->source->set->name, support_dim)));
+		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+		                errmsg("query has %d dimensions, but set \"%s\" has %d", query_dim,
+		                       batch->source->set->name, support_dim)));
 }
 
 /* Say whether the ids of supports matter. */
@@ -119,8 +118,7 @@ needs_ids(const NwBatch *batch)
 static int
 support_columns(const NwBatch *batch)
 {
-	return NW_SCAN_LABEL | NW_SCAN_WEIGHT |
-		(needs_ids(batch) ? NW_SCAN_ID : 0);
+	return NW_SCAN_LABEL | NW_SCAN_WEIGHT | (needs_ids(batch) ? NW_SCAN_ID : 0);
 }
 
 /* Decide how many queries make a block, and allocate for them. */
@@ -128,25 +126,20 @@ static void
 size_block(NwBatch *batch)
 {
 	BatchState *state = batch->state;
-	Size		capacity = batch->support ? PACKED_QUERIES : STREAMED_QUERIES;
+	Size capacity = batch->support ? PACKED_QUERIES : STREAMED_QUERIES;
 
 	if (batch->support)
-		capacity = Min(capacity, MASS_BYTES /
-					   (Max(state->labels->n, 1) * sizeof(NwMass)));
+		capacity = Min(capacity, MASS_BYTES / (Max(state->labels->n, 1) * sizeof(NwMass)));
 	if (batch->measures)
-		capacity = Min(capacity, MEASURE_BYTES /
-					   (Max(batch->support->n, 1) * sizeof(double)));
+		capacity = Min(capacity, MEASURE_BYTES / (Max(batch->support->n, 1) * sizeof(double)));
 	state->capacity = (int) Max(capacity, 1);
-	state->answer = MemoryContextAllocZero(state->mcxt, state->capacity *
-										   sizeof(NwAnswer));
-	state->sqnorm = MemoryContextAlloc(state->mcxt, state->capacity *
-									   sizeof(double));
-	state->measure = MemoryContextAlloc(state->mcxt, sizeof(double) *
-										state->capacity * NW_BLOCK_ROWS);
+	state->answer = MemoryContextAllocZero(state->mcxt, state->capacity * sizeof(NwAnswer));
+	state->sqnorm = MemoryContextAlloc(state->mcxt, state->capacity * sizeof(double));
+	state->measure =
+		MemoryContextAlloc(state->mcxt, sizeof(double) * state->capacity * NW_BLOCK_ROWS);
 	if (batch->measures)
-		state->kept = MemoryContextAllocHuge(state->mcxt, sizeof(double) *
-											 state->capacity *
-											 Max(batch->support->n, 1));
+		state->kept = MemoryContextAllocHuge(state->mcxt, sizeof(double) * state->capacity *
+		                                                      Max(batch->support->n, 1));
 }
 
 /* Make the state of a batch. */
@@ -156,9 +149,8 @@ init_state(NwBatch *batch, NwKernel kernel, double tau, NwLabels *labels)
 	BatchState *state = palloc0(sizeof(BatchState));
 
 	state->mcxt = CurrentMemoryContext;
-	state->block_mcxt = AllocSetContextCreate(CurrentMemoryContext,
-											  "nwhead query block",
-											  ALLOCSET_DEFAULT_SIZES);
+	state->block_mcxt =
+		AllocSetContextCreate(CurrentMemoryContext, "nwhead query block", ALLOCSET_DEFAULT_SIZES);
 	state->kernel = kernel;
 	state->tau = batch->tau > 0 ? batch->tau : tau;
 	state->labels = labels;
@@ -178,8 +170,7 @@ void
 nw_batch_open(NwBatch *batch)
 {
 	const NwSource *source = batch->source;
-	NwSupport  *support = nw_support_read(source, support_columns(batch),
-											   nw_cache_bound());
+	NwSupport *support = nw_support_read(source, support_columns(batch), nw_cache_bound());
 
 	if (support)
 	{
@@ -192,7 +183,7 @@ nw_batch_open(NwBatch *batch)
 	if (batch->measures)
 		nw_support_report_too_big(source);
 	init_state(batch, source->set->kernel, source->set->tau,
-			   nw_labels_create(CurrentMemoryContext, source->label_type));
+	           nw_labels_create(CurrentMemoryContext, source->label_type));
 	size_block(batch);
 }
 
@@ -201,7 +192,7 @@ static NwAnswer *
 next_answer(NwBatch *batch, const float *x, int dim)
 {
 	BatchState *state = batch->state;
-	NwAnswer   *answer;
+	NwAnswer *answer;
 
 	if (state->dim == 0)
 		state->dim = dim;
@@ -209,9 +200,8 @@ next_answer(NwBatch *batch, const float *x, int dim)
 	if (state->q == NULL)
 	{
 		/* the loops over a block of queries like whole cache lines */
-		char	   *q = MemoryContextAllocHuge(state->mcxt, sizeof(double) *
-											   state->capacity * dim +
-											   CACHE_LINE);
+		char *q = MemoryContextAllocHuge(state->mcxt,
+		                                 sizeof(double) * state->capacity * dim + CACHE_LINE);
 
 		state->q = (double *) TYPEALIGN(CACHE_LINE, q);
 	}
@@ -219,13 +209,12 @@ next_answer(NwBatch *batch, const float *x, int dim)
 	answer = &state->answer[state->n];
 	memset(answer, 0, sizeof(NwAnswer));
 	nw_query_init(&answer->tally.query, state->kernel, state->tau, x, dim,
-				  state->q + (Size) state->n * dim);
+	              state->q + (Size) state->n * dim);
 	state->sqnorm[state->n] = answer->tally.query.sqnorm;
 	answer->tally.labels = state->labels;
 	answer->truth_class = -1;
 	answer->own_row = -1;
-	nw_top_init(&answer->tally.top, batch->top, state->labels,
-				state->block_mcxt);
+	nw_top_init(&answer->tally.top, batch->top, state->labels, state->block_mcxt);
 	nw_top_init(&answer->tally.others, batch->top, state->labels, state->block_mcxt);
 	if (state->kept)
 		answer->measure = state->kept + (Size) state->n * batch->support->n;
@@ -237,17 +226,15 @@ next_answer(NwBatch *batch, const float *x, int dim)
 static void
 ensure_masses(BatchState *state, NwTally *tally)
 {
-	int			old = tally->allocated;
+	int old = tally->allocated;
 
 	if (tally->mass && state->labels->n <= old)
 		return;
 	tally->allocated = Max(16, state->labels->n + state->labels->n / 2);
 	if (tally->mass == NULL)
-		tally->mass = MemoryContextAllocHuge(state->block_mcxt,
-											 tally->allocated * sizeof(NwMass));
+		tally->mass = MemoryContextAllocHuge(state->block_mcxt, tally->allocated * sizeof(NwMass));
 	else
-		tally->mass = repalloc_huge(tally->mass, tally->allocated *
-									sizeof(NwMass));
+		tally->mass = repalloc_huge(tally->mass, tally->allocated * sizeof(NwMass));
 	for (int i = old; i < tally->allocated; i++)
 		nw_mass_clear(&tally->mass[i]);
 }
@@ -258,16 +245,14 @@ count_rows(BatchState *state, const Rows *rows)
 {
 	if (state->count_allocated < state->labels->n)
 	{
-		int			old = state->count_allocated;
+		int old = state->count_allocated;
 
 		state->count_allocated = Max(16, 2 * state->labels->n);
-		state->class_count = state->class_count == NULL ?
-			MemoryContextAllocHuge(state->mcxt, state->count_allocated *
-								   sizeof(int64)) :
-			repalloc_huge(state->class_count, state->count_allocated *
-						  sizeof(int64));
-		memset(state->class_count + old, 0,
-			   (state->count_allocated - old) * sizeof(int64));
+		state->class_count =
+			state->class_count == NULL
+				? MemoryContextAllocHuge(state->mcxt, state->count_allocated * sizeof(int64))
+				: repalloc_huge(state->class_count, state->count_allocated * sizeof(int64));
+		memset(state->class_count + old, 0, (state->count_allocated - old) * sizeof(int64));
 	}
 	for (int i = 0; i < rows->n; i++)
 		state->class_count[rows->class[i]]++;
@@ -283,7 +268,7 @@ finish_counts(BatchState *state)
 {
 	for (int i = 0; i < state->count_allocated; i++)
 	{
-		int64		count = state->class_count[i];
+		int64 count = state->class_count[i];
 
 		if (count > 0 && (state->smallest == 0 || count < state->smallest))
 			state->smallest = count;
@@ -305,11 +290,9 @@ add_own(BatchState *state, int query, int place)
 	{
 		state->own_allocated = Max(64, 2 * state->own_allocated);
 		if (state->own == NULL)
-			state->own = MemoryContextAlloc(state->mcxt, state->own_allocated *
-											sizeof(Own));
+			state->own = MemoryContextAlloc(state->mcxt, state->own_allocated * sizeof(Own));
 		else
-			state->own = repalloc(state->own, state->own_allocated *
-								  sizeof(Own));
+			state->own = repalloc(state->own, state->own_allocated * sizeof(Own));
 	}
 	state->own[state->nown].query = query;
 	state->own[state->nown++].place = place;
@@ -329,7 +312,7 @@ find_own(NwBatch *batch, const Rows *rows)
 		/* queries are rows of the support, known by their place */
 		for (int i = 0; i < state->n; i++)
 		{
-			int64		place = state->answer[i].own_row - rows->base;
+			int64 place = state->answer[i].own_row - rows->base;
 
 			if (place >= 0 && place < rows->n)
 				add_own(state, i, (int) place);
@@ -338,19 +321,17 @@ find_own(NwBatch *batch, const Rows *rows)
 	}
 	for (int j = 0; j < rows->n; j++)
 	{
-		int			number;
+		int number;
 
 		if (rows->id[j] == NULL)
 			continue;
-		number = nw_labels_find_text(state->query_ids,
-									 (NwBytes) {rows->id[j],
-									 strlen(rows->id[j])});
+		number =
+			nw_labels_find_text(state->query_ids, (NwBytes) {rows->id[j], strlen(rows->id[j])});
 		if (number < 0)
 			continue;
 		for (int i = 0; i < state->n; i++)
 		{
-			if (state->answer[i].query_id &&
-				strcmp(state->answer[i].query_id, rows->id[j]) == 0)
+			if (state->answer[i].query_id && strcmp(state->answer[i].query_id, rows->id[j]) == 0)
 				add_own(state, i, j);
 		}
 	}
@@ -358,24 +339,21 @@ find_own(NwBatch *batch, const Rows *rows)
 
 /* Offer a query's scores to its lists of the heaviest supports. */
 static void
-offer_heaviest(NwBatch *batch, NwAnswer *answer, const Rows *rows,
-			   const double *measure, const double *score)
+offer_heaviest(NwBatch *batch, NwAnswer *answer, const Rows *rows, const double *measure,
+               const double *score)
 {
 	for (int j = 0; j < rows->n; j++)
 	{
-		NwTop	   *top = &answer->tally.top;
+		NwTop *top = &answer->tally.top;
 
 		if (batch->by_truth && rows->class[j] != answer->truth_class)
 			top = &answer->tally.others;
-		if (score[j] == -HUGE_VAL ||
-			(top->n == top->limit && score[j] < top->item[0].score))
+		if (score[j] == -HUGE_VAL || (top->n == top->limit && score[j] < top->item[0].score))
 			continue;
-		nw_top_offer(top, &(NwTopItem) {
-			.score = score[j],
-			.measure = measure[j],
-			.class = rows->class[j],
-			.id = rows->id ? rows->id[j] : NULL
-		});
+		nw_top_offer(top, &(NwTopItem) {.score = score[j],
+		                                .measure = measure[j],
+		                                .class = rows->class[j],
+		                                .id = rows->id ? rows->id[j] : NULL});
 	}
 }
 
@@ -383,9 +361,9 @@ offer_heaviest(NwBatch *batch, NwAnswer *answer, const Rows *rows,
 static void
 scatter_scores(NwTally *tally, const Rows *rows, const double *score)
 {
-	double		bin[NW_BLOCK_ROWS];
-	uint64_t	hi[NW_BLOCK_ROWS];
-	uint64_t	lo[NW_BLOCK_ROWS];
+	double bin[NW_BLOCK_ROWS];
+	uint64_t hi[NW_BLOCK_ROWS];
+	uint64_t lo[NW_BLOCK_ROWS];
 
 	nw_simd->exp_split(score, rows->n, bin, hi, lo);
 
@@ -406,14 +384,13 @@ static void
 compare_rows(NwBatch *batch, const Rows *rows)
 {
 	BatchState *state = batch->state;
-	double		score[NW_BLOCK_ROWS];
-	Run			run[NW_BLOCK_ROWS + 1];
-	int			nruns = 0;
-	const Own  *own;
+	double score[NW_BLOCK_ROWS];
+	Run run[NW_BLOCK_ROWS + 1];
+	int nruns = 0;
+	const Own *own;
 
-	nw_query_measure_block(state->kernel, state->q, state->sqnorm, state->n,
-						   state->dim, rows->x, rows->norm, rows->n,
-						   state->measure);
+	nw_query_measure_block(state->kernel, state->q, state->sqnorm, state->n, state->dim, rows->x,
+	                       rows->norm, rows->n, state->measure);
 	find_own(batch, rows);
 	own = state->own;
 	count_rows(state, rows);
@@ -430,8 +407,8 @@ compare_rows(NwBatch *batch, const Rows *rows)
 
 	for (int i = 0; i < state->n; i++)
 	{
-		NwAnswer   *answer = &state->answer[i];
-		NwTally    *tally = &answer->tally;
+		NwAnswer *answer = &state->answer[i];
+		NwTally *tally = &answer->tally;
 		const double *measure = state->measure + (Size) i * rows->n;
 
 		nw_query_score(&tally->query, measure, rows->n, score);
@@ -452,9 +429,8 @@ compare_rows(NwBatch *batch, const Rows *rows)
 		if (rows->sorted)
 		{
 			for (int r = 0; r < nruns; r++)
-				nw_mass_add_scores(&tally->mass[run[r].class],
-								   run[r + 1].start - run[r].start,
-								   score + run[r].start);
+				nw_mass_add_scores(&tally->mass[run[r].class], run[r + 1].start - run[r].start,
+				                   score + run[r].start);
 		}
 		else
 			scatter_scores(tally, rows, score);
@@ -462,7 +438,7 @@ compare_rows(NwBatch *batch, const Rows *rows)
 			offer_heaviest(batch, answer, rows, measure, score);
 		if (state->kept)
 			memcpy(unconstify(double *, answer->measure) + rows->base, measure,
-				   rows->n * sizeof(double));
+			       rows->n * sizeof(double));
 	}
 	CHECK_FOR_INTERRUPTS();
 }
@@ -472,7 +448,7 @@ static void
 compare_packed(NwBatch *batch)
 {
 	const NwSupport *support = batch->support;
-	int64		base = 0;
+	int64 base = 0;
 
 	for (int c = 0; c < support->nchunks; c++)
 	{
@@ -480,17 +456,14 @@ compare_packed(NwBatch *batch)
 
 		for (int from = 0; from < chunk->n; from += NW_BLOCK_ROWS)
 		{
-			Rows		rows = {
-				.n = Min(NW_BLOCK_ROWS, chunk->n - from),
-				.base = base + from,
-				.x = chunk->x + (Size) from * support->dim,
-				.class = chunk->class + from,
-				.norm = chunk->norm ? chunk->norm + from : NULL,
-				.log_weight = chunk->log_weight ?
-				chunk->log_weight + from : NULL,
-				.id = chunk->id ? chunk->id + from : NULL,
-				.sorted = true
-			};
+			Rows rows = {.n = Min(NW_BLOCK_ROWS, chunk->n - from),
+			             .base = base + from,
+			             .x = chunk->x + (Size) from * support->dim,
+			             .class = chunk->class + from,
+			             .norm = chunk->norm ? chunk->norm + from : NULL,
+			             .log_weight = chunk->log_weight ? chunk->log_weight + from : NULL,
+			             .id = chunk->id ? chunk->id + from : NULL,
+			             .sorted = true};
 
 			compare_rows(batch, &rows);
 		}
@@ -502,15 +475,13 @@ compare_packed(NwBatch *batch)
 static void
 flush_gathered(NwBatch *batch)
 {
-	Gathered   *gathered = batch->state->gathered;
-	Rows		rows = {
-		.n = gathered->n,
-		.x = gathered->x,
-		.class = gathered->class,
-		.norm = gathered->norm,
-		.log_weight = batch->source->weight ? gathered->log_weight : NULL,
-		.id = gathered->id
-	};
+	Gathered *gathered = batch->state->gathered;
+	Rows rows = {.n = gathered->n,
+	             .x = gathered->x,
+	             .class = gathered->class,
+	             .norm = gathered->norm,
+	             .log_weight = batch->source->weight ? gathered->log_weight : NULL,
+	             .id = gathered->id};
 
 	if (gathered->n > 0)
 		compare_rows(batch, &rows);
@@ -522,24 +493,20 @@ flush_gathered(NwBatch *batch)
 static void
 gather_row(const NwRow *row, void *arg)
 {
-	NwBatch    *batch = arg;
+	NwBatch *batch = arg;
 	BatchState *state = batch->state;
-	Gathered   *gathered = state->gathered;
-	int			i = gathered->n++;
+	Gathered *gathered = state->gathered;
+	int i = gathered->n++;
 
 	check_dim(batch, state->dim, row->vector.dim);
-	memcpy(gathered->x + (Size) i * state->dim, row->vector.x,
-		   sizeof(float) * state->dim);
+	memcpy(gathered->x + (Size) i * state->dim, row->vector.x, sizeof(float) * state->dim);
 	gathered->class[i] = nw_labels_add(state->labels, row->label);
 	if (nw_kernel_keeps_norms(state->kernel))
-		nw_row_norms(state->kernel, row->vector.x, state->dim, 1,
-					 &gathered->norm[i]);
+		nw_row_norms(state->kernel, row->vector.x, state->dim, 1, &gathered->norm[i]);
 	gathered->log_weight[i] = nw_log(row->weight);
 	gathered->id[i] = NULL;
 	if (needs_ids(batch) && !row->id_isnull)
-		gathered->id[i] = nw_bytes_copy(gathered->id_mcxt,
-										nw_textout(&gathered->id_out,
-												   row->id));
+		gathered->id[i] = nw_bytes_copy(gathered->id_mcxt, nw_textout(&gathered->id_out, row->id));
 	if (gathered->n == NW_BLOCK_ROWS)
 		flush_gathered(batch);
 }
@@ -552,20 +519,15 @@ compare_streamed(NwBatch *batch)
 
 	if (state->gathered == NULL)
 	{
-		Gathered   *gathered = MemoryContextAllocZero(state->mcxt,
-													  sizeof(Gathered));
+		Gathered *gathered = MemoryContextAllocZero(state->mcxt, sizeof(Gathered));
 
-		gathered->x = MemoryContextAlloc(state->mcxt, sizeof(float) *
-										 NW_BLOCK_ROWS * state->dim);
-		gathered->id_mcxt = AllocSetContextCreate(state->mcxt,
-												  "nwhead block ids",
-												  ALLOCSET_DEFAULT_SIZES);
-		nw_textout_init(&gathered->id_out, batch->source->id_type,
-						state->mcxt);
+		gathered->x = MemoryContextAlloc(state->mcxt, sizeof(float) * NW_BLOCK_ROWS * state->dim);
+		gathered->id_mcxt =
+			AllocSetContextCreate(state->mcxt, "nwhead block ids", ALLOCSET_DEFAULT_SIZES);
+		nw_textout_init(&gathered->id_out, batch->source->id_type, state->mcxt);
 		state->gathered = gathered;
 	}
-	nw_scan_run(nw_scan_plan(batch->source, support_columns(batch), 0),
-				gather_row, batch);
+	nw_scan_run(nw_scan_plan(batch->source, support_columns(batch), 0), gather_row, batch);
 	flush_gathered(batch);
 }
 
@@ -586,24 +548,20 @@ flush_queries(NwBatch *batch)
 	}
 	for (int i = 0; i < state->n; i++)
 	{
-		NwAnswer   *answer = &state->answer[i];
+		NwAnswer *answer = &state->answer[i];
 
 		/* no row may have come by, though earlier blocks met some */
 		ensure_masses(state, &answer->tally);
 
 		/* only now are all labels known */
 		if (answer->labelled)
-			answer->truth_class = nw_labels_find_text(state->labels,
-													  answer->truth);
-		if (!nw_tally_close(&answer->tally, state->block_mcxt) &&
-			answer->own_row < 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("set \"%s\" has no support",
-							batch->source->set->name),
-					 batch->leave_one_out ?
-					 errdetail("No row with an embedding and a label is left.") :
-					 errdetail("No row with an embedding and a label is visible.")));
+			answer->truth_class = nw_labels_find_text(state->labels, answer->truth);
+		if (!nw_tally_close(&answer->tally, state->block_mcxt) && answer->own_row < 0)
+			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			                errmsg("set \"%s\" has no support", batch->source->set->name),
+			                batch->leave_one_out
+			                    ? errdetail("No row with an embedding and a label is left.")
+			                    : errdetail("No row with an embedding and a label is visible.")));
 		nw_top_sort(&answer->tally.top);
 		nw_top_sort(&answer->tally.others);
 		batch->callback(answer, batch->arg);
@@ -619,7 +577,7 @@ void
 nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 {
 	BatchState *state = batch->state;
-	NwAnswer   *answer = next_answer(batch, vector.x, vector.dim);
+	NwAnswer *answer = next_answer(batch, vector.x, vector.dim);
 
 	if (id)
 		answer->query_id = MemoryContextStrdup(state->block_mcxt, id);
@@ -628,16 +586,14 @@ nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 		answer->labelled = true;
 		answer->truth.data = nw_bytes_copy(state->block_mcxt, truth);
 		answer->truth.len = truth.len;
-		answer->truth_class = nw_labels_find_text(state->labels,
-												  answer->truth);
+		answer->truth_class = nw_labels_find_text(state->labels, answer->truth);
 	}
 	if (batch->leave_one_out)
 	{
 		if (state->query_ids == NULL)
 			state->query_ids = nw_labels_create(state->block_mcxt, TEXTOID);
 		if (id)
-			(void) nw_labels_add_text(state->query_ids,
-									  (NwBytes) {id, strlen(id)});
+			(void) nw_labels_add_text(state->query_ids, (NwBytes) {id, strlen(id)});
 	}
 	if (state->n == state->capacity)
 		flush_queries(batch);
@@ -646,26 +602,23 @@ nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 void
 nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row)
 {
-	int			place;
+	int place;
 	const NwChunk *chunk = nw_support_locate(queries, row, &place);
-	NwVectorData vector = {
-		chunk->x + (Size) place * queries->dim, queries->dim
-	};
+	NwVectorData vector = {chunk->x + (Size) place * queries->dim, queries->dim};
 
 	nw_batch_ask(batch, vector, chunk->id ? chunk->id[place] : NULL,
-				 queries->labels->text[chunk->class[place]]);
+	             queries->labels->text[chunk->class[place]]);
 }
 
 void
 nw_batch_ask_own(NwBatch *batch, int64 row)
 {
 	BatchState *state = batch->state;
-	int			place;
+	int place;
 	const NwChunk *chunk = nw_support_locate(batch->support, row, &place);
-	NwAnswer   *answer;
+	NwAnswer *answer;
 
-	answer = next_answer(batch, chunk->x + (Size) place * batch->support->dim,
-						 batch->support->dim);
+	answer = next_answer(batch, chunk->x + (Size) place * batch->support->dim, batch->support->dim);
 	answer->query_id = chunk->id ? chunk->id[place] : NULL;
 	answer->labelled = true;
 	answer->truth_class = chunk->class[place];
@@ -684,22 +637,22 @@ nw_batch_finish(NwBatch *batch)
 /* What a scan of queries passes on. */
 typedef struct QueryScan
 {
-	NwBatch    *batch;
-	NwTextOut	id_out;
-	NwTextOut	truth_out;
+	NwBatch *batch;
+	NwTextOut id_out;
+	NwTextOut truth_out;
 } QueryScan;
 
 /* Ask about one row of a set of queries. */
 static void
 ask_row(const NwRow *row, void *arg)
 {
-	QueryScan  *scan = arg;
-	NwBytes		truth = {NULL, 0};
-	char	   *id = NULL;
+	QueryScan *scan = arg;
+	NwBytes truth = {NULL, 0};
+	char *id = NULL;
 
 	if (!row->id_isnull)
 	{
-		NwBytes		text = nw_textout(&scan->id_out, row->id);
+		NwBytes text = nw_textout(&scan->id_out, row->id);
 
 		id = pnstrdup(text.data, text.len);
 	}
@@ -711,14 +664,12 @@ ask_row(const NwRow *row, void *arg)
 void
 nw_batch_ask_set(NwBatch *batch, const NwSource *queries)
 {
-	QueryScan	scan = {.batch = batch};
+	QueryScan scan = {.batch = batch};
 
 	nw_textout_init(&scan.id_out, queries->id_type, CurrentMemoryContext);
 	if (OidIsValid(queries->label_type))
-		nw_textout_init(&scan.truth_out, queries->label_type,
-						CurrentMemoryContext);
-	nw_scan_run(nw_scan_plan(queries, NW_SCAN_TRUTH | NW_SCAN_ID, 0), ask_row,
-				&scan);
+		nw_textout_init(&scan.truth_out, queries->label_type, CurrentMemoryContext);
+	nw_scan_run(nw_scan_plan(queries, NW_SCAN_TRUTH | NW_SCAN_ID, 0), ask_row, &scan);
 }
 
 void

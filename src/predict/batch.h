@@ -7,39 +7,39 @@
 
 #include "postgres.h"
 
-#include "sets/source.h"
 #include "predict/support.h"
 #include "predict/tally.h"
+#include "sets/source.h"
 
 /* What was found out about one query; it lives until the callback returns. */
 typedef struct NwAnswer
 {
-	const char *query_id;		/* output text; NULL for a null id */
-	bool		labelled;
-	NwBytes		truth;			/* the query's label, where labelled */
-	int			truth_class;	/* among the support's labels, or -1 */
-	NwTally		tally;			/* of no class where own_row was all there is */
-	const double *measure;		/* [support->n] in the support's order */
-	int64		own_row;		/* row of the support that the query is, or -1 */
+	const char *query_id; /* output text; NULL for a null id */
+	bool labelled;
+	NwBytes truth;         /* the query's label, where labelled */
+	int truth_class;       /* among the support's labels, or -1 */
+	NwTally tally;         /* of no class where own_row was all there is */
+	const double *measure; /* [support->n] in the support's order */
+	int64 own_row;         /* row of the support that the query is, or -1 */
 } NwAnswer;
 
-typedef void (*NwAnswerCallback) (const NwAnswer *answer, void *arg);
+typedef void (*NwAnswerCallback)(const NwAnswer *answer, void *arg);
 
 typedef struct NwBatch
 {
 	/* what is asked */
-	const NwSource *source;		/* of the support */
-	bool		leave_one_out;
-	int			top;			/* how many heaviest supports to keep */
-	bool		unnamed;		/* without their ids */
-	bool		by_truth;		/* as many of the truth's class and of others */
-	bool		measures;		/* keep every measure of a query */
-	double		tau;			/* 0 for the set's own */
+	const NwSource *source; /* of the support */
+	bool leave_one_out;
+	int top;       /* how many heaviest supports to keep */
+	bool unnamed;  /* without their ids */
+	bool by_truth; /* as many of the truth's class and of others */
+	bool measures; /* keep every measure of a query */
+	double tau;    /* 0 for the set's own */
 	NwAnswerCallback callback;
-	void	   *arg;
+	void *arg;
 
 	/* what the engine keeps */
-	NwSupport  *support;		/* NULL where it streams */
+	NwSupport *support; /* NULL where it streams */
 	struct BatchState *state;
 } NwBatch;
 
@@ -55,12 +55,10 @@ extern void nw_batch_open_support(NwBatch *batch, NwSupport *support);
 /*
  * Ask about a vector; id and truth (data NULL where unlabelled) are copied.
  */
-extern void nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id,
-						 NwBytes truth);
+extern void nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth);
 
 /* Ask about a row of a packed set of queries. */
-extern void nw_batch_ask_row(NwBatch *batch, const NwSupport *queries,
-							 int64 row);
+extern void nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row);
 
 /* Ask about a row of the packed support, without that row. */
 extern void nw_batch_ask_own(NwBatch *batch, int64 row);
@@ -77,4 +75,4 @@ extern int64 nw_batch_smallest_class(const NwBatch *batch);
 /* All of it, for the rows of a set. */
 extern void nw_batch_run(NwBatch *batch, const NwSource *queries);
 
-#endif							/* NW_PREDICT_BATCH_H */
+#endif /* NW_PREDICT_BATCH_H */

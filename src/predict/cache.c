@@ -41,35 +41,35 @@
 #include "utils/syscache.h"
 
 #include "predict/cache.h"
-#include "sets/own_tables.h"
 #include "predict/statements.h"
+#include "sets/own_tables.h"
 #include "sets/steady.h"
 
 typedef struct Entry
 {
-	dlist_node	node;
+	dlist_node node;
 	MemoryContext mcxt;
 
 	/* what a later call must match */
-	Oid			schema;
-	char	   *name;
-	SnapshotData snapshot;		/* its arrays are copies in mcxt */
-	Oid			user;
-	int			security_context;
-	bool		row_security;
-	NwPins	   *pins;			/* settings that matter; NULL where none does */
-	bool		foreign;		/* the run and the command must match too */
-	uint64		run;
-	CommandId	command;
+	Oid schema;
+	char *name;
+	SnapshotData snapshot; /* its arrays are copies in mcxt */
+	Oid user;
+	int security_context;
+	bool row_security;
+	NwPins *pins; /* settings that matter; NULL where none does */
+	bool foreign; /* the run and the command must match too */
+	uint64 run;
+	CommandId command;
 
-	List	   *relids;			/* all that was read, and their roots */
-	bool		stale;
-	bool		too_big;
-	NwSupport  *support;		/* NULL where it was only read */
-	Size		bytes;
+	List *relids; /* all that was read, and their roots */
+	bool stale;
+	bool too_big;
+	NwSupport *support; /* NULL where it was only read */
+	Size bytes;
 } Entry;
 
-int			nw_statement_cache = 256 * 1024;
+int nw_statement_cache = 256 * 1024;
 
 static dlist_head entries = DLIST_STATIC_INIT(entries);
 static MemoryContext cache_mcxt = NULL;
@@ -103,10 +103,8 @@ copy_snapshot(SnapshotData *to, Snapshot from, MemoryContext mcxt)
 	}
 	if (from->subxcnt > 0)
 	{
-		to->subxip = MemoryContextAlloc(mcxt, from->subxcnt *
-										sizeof(TransactionId));
-		memcpy(to->subxip, from->subxip, from->subxcnt *
-			   sizeof(TransactionId));
+		to->subxip = MemoryContextAlloc(mcxt, from->subxcnt * sizeof(TransactionId));
+		memcpy(to->subxip, from->subxip, from->subxcnt * sizeof(TransactionId));
 	}
 }
 
@@ -114,52 +112,43 @@ copy_snapshot(SnapshotData *to, Snapshot from, MemoryContext mcxt)
 static bool
 same_snapshot(const SnapshotData *a, const SnapshotData *b)
 {
-	return a->snapshot_type == b->snapshot_type &&
-		a->xmin == b->xmin && a->xmax == b->xmax &&
-		a->curcid == b->curcid &&
-		a->takenDuringRecovery == b->takenDuringRecovery &&
-		a->suboverflowed == b->suboverflowed &&
-		a->xcnt == b->xcnt && a->subxcnt == b->subxcnt &&
-		(a->xcnt == 0 ||
-		 memcmp(a->xip, b->xip, a->xcnt * sizeof(TransactionId)) == 0) &&
-		(a->subxcnt <= 0 ||
-		 memcmp(a->subxip, b->subxip,
-				a->subxcnt * sizeof(TransactionId)) == 0);
+	return a->snapshot_type == b->snapshot_type && a->xmin == b->xmin && a->xmax == b->xmax &&
+	       a->curcid == b->curcid && a->takenDuringRecovery == b->takenDuringRecovery &&
+	       a->suboverflowed == b->suboverflowed && a->xcnt == b->xcnt && a->subxcnt == b->subxcnt &&
+	       (a->xcnt == 0 || memcmp(a->xip, b->xip, a->xcnt * sizeof(TransactionId)) == 0) &&
+	       (a->subxcnt <= 0 ||
+	        memcmp(a->subxip, b->subxip, a->subxcnt * sizeof(TransactionId)) == 0);
 }
 
 /* Say whether rows from elsewhere may be the same as they were. */
 static bool
 foreign_matches(const Entry *entry, const NwCacheKey *key)
 {
-	return key->run > 0 && entry->run == key->run &&
-		entry->command == GetCurrentCommandId(false) &&
-		!nw_statements_write_abroad();
+	return key->run > 0 && entry->run == key->run && entry->command == GetCurrentCommandId(false) &&
+	       !nw_statements_write_abroad();
 }
 
 /* Say whether an entry shows what a call would read. */
 static bool
 entry_matches(const Entry *entry, const NwCacheKey *key)
 {
-	Snapshot	snapshot = GetActiveSnapshot();
-	Oid			user;
-	int			security_context;
+	Snapshot snapshot = GetActiveSnapshot();
+	Oid user;
+	int security_context;
 
-	if (entry->stale || entry->schema != key->schema ||
-		strcmp(entry->name, key->name) != 0 ||
-		!same_snapshot(&entry->snapshot, snapshot))
+	if (entry->stale || entry->schema != key->schema || strcmp(entry->name, key->name) != 0 ||
+	    !same_snapshot(&entry->snapshot, snapshot))
 		return false;
 	GetUserIdAndSecContext(&user, &security_context);
 	if (entry->user != user || entry->security_context != security_context ||
-		entry->row_security != row_security)
+	    entry->row_security != row_security)
 		return false;
 	return (entry->pins == NULL || nw_pins_hold(entry->pins)) &&
-		(!entry->foreign || foreign_matches(entry, key)) &&
-		!nw_statements_write(entry->relids);
+	       (!entry->foreign || foreign_matches(entry, key)) && !nw_statements_write(entry->relids);
 }
 
 void
-nw_cache_key(NwCacheKey *key, Oid schema, const char *name,
-			 MemoryContext caller)
+nw_cache_key(NwCacheKey *key, Oid schema, const char *name, MemoryContext caller)
 {
 	key->schema = schema;
 	key->name = name;
@@ -174,7 +163,7 @@ nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
 	*support = NULL;
 	dlist_foreach_modify(iter, &entries)
 	{
-		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+		Entry *entry = dlist_container(Entry, node, iter.cur);
 
 		if (entry->stale)
 			drop_entry(entry);
@@ -182,8 +171,7 @@ nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
 		{
 			if (entry->too_big)
 				return NW_CACHE_TOO_BIG;
-			if (entry->support == NULL ||
-				(need_ids && !entry->support->has_ids))
+			if (entry->support == NULL || (need_ids && !entry->support->has_ids))
 				return NW_CACHE_SEEN;
 			dlist_move_head(&entries, &entry->node);
 			*support = entry->support;
@@ -197,21 +185,17 @@ nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
 static List *
 list_relations(const NwCacheKey *key, const NwScan *scan)
 {
-	Oid			registry = nw_own_relid(key->schema, NW_REGISTRY);
+	Oid registry = nw_own_relid(key->schema, NW_REGISTRY);
 
-	return nw_statements_add_roots(lcons_oid(registry,
-											 list_copy(scan->relids)));
+	return nw_statements_add_roots(lcons_oid(registry, list_copy(scan->relids)));
 }
 
 bool
 nw_cache_may_keep(const NwCacheKey *key, const NwScan *scan)
 {
-	return nw_statement_cache > 0 &&
-		GetActiveSnapshot()->snapshot_type == SNAPSHOT_MVCC &&
-		scan->steady &&
-		(!scan->foreign ||
-		 (key->run > 0 && !nw_statements_write_abroad())) &&
-		!nw_statements_write(list_relations(key, scan));
+	return nw_statement_cache > 0 && GetActiveSnapshot()->snapshot_type == SNAPSHOT_MVCC &&
+	       scan->steady && (!scan->foreign || (key->run > 0 && !nw_statements_write_abroad())) &&
+	       !nw_statements_write(list_relations(key, scan));
 }
 
 Size
@@ -227,7 +211,7 @@ nw_cache_forget(const NwSupport *support)
 
 	dlist_foreach_modify(iter, &entries)
 	{
-		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+		Entry *entry = dlist_container(Entry, node, iter.cur);
 
 		if (entry->support == support)
 			drop_entry(entry);
@@ -237,8 +221,8 @@ nw_cache_forget(const NwSupport *support)
 bool
 nw_cache_reserve(Size bytes)
 {
-	Size		bound = nw_cache_bound();
-	Size		used = bytes;
+	Size bound = nw_cache_bound();
+	Size used = bytes;
 	dlist_mutable_iter iter;
 
 	if (bytes > bound)
@@ -247,7 +231,7 @@ nw_cache_reserve(Size bytes)
 	/* from the entry used last; all that follow the first too many go */
 	dlist_foreach_modify(iter, &entries)
 	{
-		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+		Entry *entry = dlist_container(Entry, node, iter.cur);
 
 		used += entry->bytes;
 		if (used > bound)
@@ -259,11 +243,11 @@ nw_cache_reserve(Size bytes)
 bool
 nw_cache_reserve_more(const NwSupport *support, Size bytes)
 {
-	dlist_iter	iter;
+	dlist_iter iter;
 
 	dlist_foreach(iter, &entries)
 	{
-		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+		Entry *entry = dlist_container(Entry, node, iter.cur);
 
 		if (entry->support == support)
 		{
@@ -280,12 +264,11 @@ nw_cache_reserve_more(const NwSupport *support, Size bytes)
 }
 
 void
-nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
-			  NwSupport *support, bool too_big)
+nw_cache_keep(const NwCacheKey *key, const NwScan *scan, NwSupport *support, bool too_big)
 {
 	MemoryContext mcxt;
 	MemoryContext caller;
-	Entry	   *entry;
+	Entry *entry;
 	dlist_mutable_iter iter;
 
 	/* an entry of the same key knew less */
@@ -297,11 +280,9 @@ nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
 	}
 
 	if (cache_mcxt == NULL)
-		cache_mcxt = AllocSetContextCreate(TopMemoryContext,
-										   "nwhead statement cache",
-										   ALLOCSET_SMALL_SIZES);
-	mcxt = AllocSetContextCreate(cache_mcxt, "nwhead cache entry",
-								 ALLOCSET_SMALL_SIZES);
+		cache_mcxt =
+			AllocSetContextCreate(TopMemoryContext, "nwhead statement cache", ALLOCSET_SMALL_SIZES);
+	mcxt = AllocSetContextCreate(cache_mcxt, "nwhead cache entry", ALLOCSET_SMALL_SIZES);
 	caller = MemoryContextSwitchTo(mcxt);
 	entry = palloc0(sizeof(Entry));
 	entry->mcxt = mcxt;
@@ -331,11 +312,11 @@ nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
 void
 nw_cache_relation_changed(Oid relid)
 {
-	dlist_iter	iter;
+	dlist_iter iter;
 
 	dlist_foreach(iter, &entries)
 	{
-		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+		Entry *entry = dlist_container(Entry, node, iter.cur);
 
 		if (!OidIsValid(relid) || list_member_oid(entry->relids, relid))
 			entry->stale = true;
@@ -376,8 +357,7 @@ transaction_event(XactEvent event, void *arg)
  * without a change to the fields of the snapshot.
  */
 static void
-subtransaction_event(SubXactEvent event, SubTransactionId subid,
-					 SubTransactionId parent, void *arg)
+subtransaction_event(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
 {
 	(void) subid;
 	(void) parent;
@@ -390,8 +370,7 @@ void
 nw_cache_init(void)
 {
 	/* roles and their members, schemas, functions, names of enum values */
-	const int	caches[] = {AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID, PROCOID,
-	ENUMOID};
+	const int caches[] = {AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID, PROCOID, ENUMOID};
 
 	nw_statements_init(clear_cache);
 	for (int i = 0; i < (int) lengthof(caches); i++)

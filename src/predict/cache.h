@@ -7,39 +7,37 @@
 
 #include "postgres.h"
 
-#include "sets/source.h"
 #include "predict/support.h"
+#include "sets/source.h"
 
 /* nwhead.statement_cache, in kilobytes */
-extern int	nw_statement_cache;
+extern int nw_statement_cache;
 
 /* Who asks for what. */
 typedef struct NwCacheKey
 {
-	Oid			schema;
-	const char *name;			/* of the set */
-	uint64		run;			/* the query that makes the call itself, or 0:
-								 * see nw_statements_run() */
+	Oid schema;
+	const char *name; /* of the set */
+	uint64 run;       /* the query that makes the call itself, or 0:
+	                   * see nw_statements_run() */
 } NwCacheKey;
 
 typedef enum NwCacheState
 {
-	NW_CACHE_NEW,				/* not met before in this statement */
-	NW_CACHE_SEEN,				/* read before, not packed */
-	NW_CACHE_TOO_BIG,			/* read before, beyond the bound */
-	NW_CACHE_PACKED				/* here it is */
+	NW_CACHE_NEW,     /* not met before in this statement */
+	NW_CACHE_SEEN,    /* read before, not packed */
+	NW_CACHE_TOO_BIG, /* read before, beyond the bound */
+	NW_CACHE_PACKED   /* here it is */
 } NwCacheState;
 
 /*
  * Describe a call; caller is the memory context of the calling expression
  * (fn_mcxt).
  */
-extern void nw_cache_key(NwCacheKey *key, Oid schema, const char *name,
-						 MemoryContext caller);
+extern void nw_cache_key(NwCacheKey *key, Oid schema, const char *name, MemoryContext caller);
 
 /* Look for a support packed by an earlier call. */
-extern NwCacheState nw_cache_find(const NwCacheKey *key, bool need_ids,
-								  NwSupport **support);
+extern NwCacheState nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support);
 
 /* True where rows read now may be shown to later calls of the statement. */
 extern bool nw_cache_may_keep(const NwCacheKey *key, const NwScan *scan);
@@ -66,8 +64,8 @@ extern bool nw_cache_reserve_more(const NwSupport *support, Size bytes);
  * Remember what a call has read: the packed rows, whose memory the cache
  * takes over, or (support NULL) only that it was read.
  */
-extern void nw_cache_keep(const NwCacheKey *key, const NwScan *scan,
-						  NwSupport *support, bool too_big);
+extern void nw_cache_keep(const NwCacheKey *key, const NwScan *scan, NwSupport *support,
+                          bool too_big);
 
 /* Take note that a relation has been changed by DDL; InvalidOid for any. */
 extern void nw_cache_relation_changed(Oid relid);
@@ -75,4 +73,4 @@ extern void nw_cache_relation_changed(Oid relid);
 /* Install the hooks and callbacks that drop what is no longer valid. */
 extern void nw_cache_init(void);
 
-#endif							/* NW_PREDICT_CACHE_H */
+#endif /* NW_PREDICT_CACHE_H */

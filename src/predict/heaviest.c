@@ -41,8 +41,7 @@ compare_items(NwTopItem *a, NwTopItem *b, const NwTop *top)
 	if (a->score != b->score)
 		return a->score > b->score ? -1 : 1;
 	if (a->class != b->class)
-		return nw_bytes_compare(top->labels->text[a->class],
-								top->labels->text[b->class]);
+		return nw_bytes_compare(top->labels->text[a->class], top->labels->text[b->class]);
 	name_item(top, a);
 	name_item(top, b);
 	if (a->id == NULL || b->id == NULL)
@@ -61,7 +60,7 @@ compare_for_sort(const void *a, const void *b, void *arg)
 static void
 swap_items(NwTop *top, int i, int j)
 {
-	NwTopItem	item = top->item[i];
+	NwTopItem item = top->item[i];
 
 	top->item[i] = top->item[j];
 	top->item[j] = item;
@@ -71,11 +70,11 @@ swap_items(NwTop *top, int i, int j)
 static void
 sift_up(NwTop *top)
 {
-	int			i = top->n - 1;
+	int i = top->n - 1;
 
 	while (i > 0)
 	{
-		int			parent = (i - 1) / 2;
+		int parent = (i - 1) / 2;
 
 		if (compare_items(&top->item[i], &top->item[parent], top) <= 0)
 			break;
@@ -88,16 +87,15 @@ sift_up(NwTop *top)
 static void
 sift_down(NwTop *top)
 {
-	int			i = 0;
+	int i = 0;
 
 	for (;;)
 	{
-		int			child = 2 * i + 1;
+		int child = 2 * i + 1;
 
 		if (child >= top->n)
 			break;
-		if (child + 1 < top->n &&
-			compare_items(&top->item[child + 1], &top->item[child], top) > 0)
+		if (child + 1 < top->n && compare_items(&top->item[child + 1], &top->item[child], top) > 0)
 			child++;
 		if (compare_items(&top->item[child], &top->item[i], top) <= 0)
 			break;
@@ -109,8 +107,8 @@ sift_down(NwTop *top)
 void
 nw_top_offer(NwTop *top, const NwTopItem *item)
 {
-	NwTopItem	copy = *item;
-	bool		full = top->n == top->limit;
+	NwTopItem copy = *item;
+	bool full = top->n == top->limit;
 
 	if (full && compare_items(&copy, &top->item[0], top) >= 0)
 	{
@@ -134,11 +132,9 @@ nw_top_offer(NwTop *top, const NwTopItem *item)
 	{
 		top->allocated = Max(16, 2 * top->allocated);
 		if (top->item == NULL)
-			top->item = MemoryContextAlloc(top->mcxt, top->allocated *
-										   sizeof(NwTopItem));
+			top->item = MemoryContextAlloc(top->mcxt, top->allocated * sizeof(NwTopItem));
 		else
-			top->item = repalloc_huge(top->item, top->allocated *
-									  sizeof(NwTopItem));
+			top->item = repalloc_huge(top->item, top->allocated * sizeof(NwTopItem));
 	}
 	top->item[top->n++] = copy;
 	sift_up(top);

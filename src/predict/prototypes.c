@@ -17,20 +17,20 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-#include "predict/cache.h"
 #include "compat.h"
-#include "sets/own_tables.h"
+#include "predict/cache.h"
 #include "predict/prototypes.h"
+#include "sets/own_tables.h"
 
 typedef struct Entry
 {
-	dlist_node	node;
-	Oid			relid;			/* the table of prototypes: a new one where
-								 * the extension was created anew */
-	int64		set_id;
-	int64		version;
-	NwSupport  *support;		/* its context holds the entry too */
-	Size		bytes;
+	dlist_node node;
+	Oid relid; /* the table of prototypes: a new one where
+	            * the extension was created anew */
+	int64 set_id;
+	int64 version;
+	NwSupport *support; /* its context holds the entry too */
+	Size bytes;
 } Entry;
 
 /* Most recently used first. */
@@ -40,12 +40,12 @@ static dlist_head entries = DLIST_STATIC_INIT(entries);
 static void
 make_room(Size bytes)
 {
-	Size		used = bytes;
+	Size used = bytes;
 	dlist_mutable_iter iter;
 
 	dlist_foreach_modify(iter, &entries)
 	{
-		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+		Entry *entry = dlist_container(Entry, node, iter.cur);
 
 		used += entry->bytes;
 		if (used > nw_cache_bound())
@@ -61,7 +61,7 @@ make_room(Size bytes)
 static void
 keep(const NwSource *source, NwSupport *support)
 {
-	Entry	   *entry = MemoryContextAllocZero(support->mcxt, sizeof(Entry));
+	Entry *entry = MemoryContextAllocZero(support->mcxt, sizeof(Entry));
 
 	entry->relid = source->relid;
 	entry->set_id = source->set->set_id;
@@ -77,29 +77,27 @@ keep(const NwSource *source, NwSupport *support)
 NwSupport *
 nw_prototypes_find(const NwSource *source)
 {
-	dlist_iter	iter;
-	NwSupport  *support;
+	dlist_iter iter;
+	NwSupport *support;
 
 	if (!source->distilled)
 		return NULL;
 	dlist_foreach(iter, &entries)
 	{
-		Entry	   *entry = dlist_container(Entry, node, iter.cur);
+		Entry *entry = dlist_container(Entry, node, iter.cur);
 
-		if (entry->version == source->set->version &&
-			entry->relid == source->relid &&
-			entry->set_id == source->set->set_id)
+		if (entry->version == source->set->version && entry->relid == source->relid &&
+		    entry->set_id == source->set->set_id)
 		{
 			dlist_move_head(&entries, &entry->node);
 			return entry->support;
 		}
 	}
 
-	support = nw_support_read(source,
-							  NW_SCAN_LABEL | NW_SCAN_ID | NW_SCAN_WEIGHT,
-							  nw_cache_bound());
+	support =
+		nw_support_read(source, NW_SCAN_LABEL | NW_SCAN_ID | NW_SCAN_WEIGHT, nw_cache_bound());
 	if (support == NULL)
-		return NULL;			/* as any other set that is too large */
+		return NULL; /* as any other set that is too large */
 	nw_support_check_rows(support, source);
 	if (!nw_holds_lock(source->relid, RowExclusiveLock))
 		keep(source, support);
@@ -109,19 +107,16 @@ nw_prototypes_find(const NwSource *source)
 void
 nw_prototypes_insert(Oid schema, const NwSet *set, const NwPrototype *prototype)
 {
-	Relation	rel = nw_own_open(schema, NW_PROTOTYPE, RowExclusiveLock);
-	Datum		values[] = {
+	Relation rel = nw_own_open(schema, NW_PROTOTYPE, RowExclusiveLock);
+	Datum values[] = {
 		Int64GetDatum(set->set_id),
-		PointerGetDatum(cstring_to_text_with_len(prototype->label.data,
-												 prototype->label.len)),
+		PointerGetDatum(cstring_to_text_with_len(prototype->label.data, prototype->label.len)),
 		Int32GetDatum(prototype->ordinal),
 		nw_vector_make(prototype->x, prototype->dim),
 		Int64GetDatum(prototype->members),
-		prototype->source_id ? CStringGetTextDatum(prototype->source_id) :
-		(Datum) 0,
-		Float8GetDatum(prototype->weight)
-	};
-	bool		nulls[lengthof(values)] = {false};
+		prototype->source_id ? CStringGetTextDatum(prototype->source_id) : (Datum) 0,
+		Float8GetDatum(prototype->weight)};
+	bool nulls[lengthof(values)] = {false};
 
 	nulls[5] = prototype->source_id == NULL;
 	nw_own_insert(rel, values, nulls);

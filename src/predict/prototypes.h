@@ -7,19 +7,19 @@
 
 #include "postgres.h"
 
-#include "sets/source.h"
 #include "predict/support.h"
+#include "sets/source.h"
 
 /* One prototype to be stored. */
 typedef struct NwPrototype
 {
-	NwBytes		label;
-	int			ordinal;		/* within its class, from 1 */
-	const float *x;				/* [dim] */
-	int			dim;
-	int64		members;		/* rows that it stands for */
-	const char *source_id;		/* the row that it is; NULL for a centroid */
-	double		weight;
+	NwBytes label;
+	int ordinal;    /* within its class, from 1 */
+	const float *x; /* [dim] */
+	int dim;
+	int64 members;         /* rows that it stands for */
+	const char *source_id; /* the row that it is; NULL for a centroid */
+	double weight;
 } NwPrototype;
 
 /*
@@ -31,7 +31,6 @@ typedef struct NwPrototype
 extern NwSupport *nw_prototypes_find(const NwSource *source);
 
 /* Store a prototype of a set that has been written to the registry. */
-extern void nw_prototypes_insert(Oid schema, const NwSet *set,
-								 const NwPrototype *prototype);
+extern void nw_prototypes_insert(Oid schema, const NwSet *set, const NwPrototype *prototype);
 
-#endif							/* NW_PREDICT_PROTOTYPES_H */
+#endif /* NW_PREDICT_PROTOTYPES_H */

@@ -43,23 +43,23 @@
 
 typedef enum Effect
 {
-	READS,						/* or has others write */
-	WRITES_RESULTS,				/* the result relations of a plan */
-	WRITES_COPY,				/* one table */
-	WRITES_LOCKED				/* what it has locked */
+	READS,          /* or has others write */
+	WRITES_RESULTS, /* the result relations of a plan */
+	WRITES_COPY,    /* one table */
+	WRITES_LOCKED   /* what it has locked */
 } Effect;
 
 typedef struct Statement
 {
 	struct Statement *outer;
-	Effect		effect;
-	CommandId	cid;			/* of what it writes, or less */
-	const QueryDesc *query;		/* NULL for a utility */
-	bool		abroad;			/* a utility that may write foreign tables */
-	Oid			copied;			/* the table of COPY */
-	List	   *written;		/* roots of the result relations, once asked */
-	uint64		run;
-	bool		uncovered;		/* something unseen may be under way around it */
+	Effect effect;
+	CommandId cid;          /* of what it writes, or less */
+	const QueryDesc *query; /* NULL for a utility */
+	bool abroad;            /* a utility that may write foreign tables */
+	Oid copied;             /* the table of COPY */
+	List *written;          /* roots of the result relations, once asked */
+	uint64 run;
+	bool uncovered; /* something unseen may be under way around it */
 } Statement;
 
 static Statement *innermost = NULL;
@@ -68,7 +68,7 @@ static uint64 last_run = 0;
 /* The statement that loaded this library began without our noticing. */
 static TimestampTz loading_statement;
 
-static void (*outermost_ended) (void);
+static void (*outermost_ended)(void);
 
 static ExecutorRun_hook_type next_ExecutorRun = NULL;
 static ExecutorFinish_hook_type next_ExecutorFinish = NULL;
@@ -85,7 +85,7 @@ still_loading(void)
 static Oid
 partition_root(Oid relid)
 {
-	List	   *ancestors;
+	List *ancestors;
 
 	if (!get_rel_relispartition(relid))
 		return relid;
@@ -96,12 +96,11 @@ partition_root(Oid relid)
 List *
 nw_statements_add_roots(List *relids)
 {
-	List	   *result = list_copy(relids);
-	ListCell   *cell;
+	List *result = list_copy(relids);
+	ListCell *cell;
 
 	foreach(cell, relids)
-		result = list_append_unique_oid(result,
-										partition_root(lfirst_oid(cell)));
+		result = list_append_unique_oid(result, partition_root(lfirst_oid(cell)));
 	return result;
 }
 
@@ -109,7 +108,7 @@ nw_statements_add_roots(List *relids)
 static bool
 any_locked(const List *relids)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	foreach(cell, relids)
 	{
@@ -127,16 +126,14 @@ static void
 list_written(Statement *statement)
 {
 	const PlannedStmt *plan = statement->query->plannedstmt;
-	MemoryContext caller =
-		MemoryContextSwitchTo(statement->query->estate->es_query_cxt);
-	ListCell   *cell;
+	MemoryContext caller = MemoryContextSwitchTo(statement->query->estate->es_query_cxt);
+	ListCell *cell;
 
 	foreach(cell, plan->resultRelations)
 	{
 		RangeTblEntry *rte = rt_fetch(lfirst_int(cell), plan->rtable);
 
-		statement->written = list_append_unique_oid(statement->written,
-													partition_root(rte->relid));
+		statement->written = list_append_unique_oid(statement->written, partition_root(rte->relid));
 	}
 	MemoryContextSwitchTo(caller);
 }
@@ -145,7 +142,7 @@ list_written(Statement *statement)
 static bool
 writes_any(Statement *statement, const List *relids)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	switch (statement->effect)
 	{
@@ -164,8 +161,7 @@ writes_any(Statement *statement, const List *relids)
 
 			/* its name was looked up without a lock; COPY has taken one */
 			if (nw_holds_lock(statement->copied, RowExclusiveLock))
-				return list_member_oid(relids,
-									   partition_root(statement->copied));
+				return list_member_oid(relids, partition_root(statement->copied));
 			break;
 		case WRITES_LOCKED:
 			break;
@@ -179,8 +175,7 @@ unseen_writes(void)
 {
 	const Statement *outermost = innermost;
 
-	if (IsParallelWorker() ||
-		!TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	if (IsParallelWorker() || !TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		return false;
 	while (outermost && outermost->outer)
 		outermost = outermost->outer;
@@ -190,10 +185,9 @@ unseen_writes(void)
 bool
 nw_statements_write(const List *relids)
 {
-	CommandId	curcid = GetActiveSnapshot()->curcid;
+	CommandId curcid = GetActiveSnapshot()->curcid;
 
-	for (Statement *statement = innermost; statement;
-		 statement = statement->outer)
+	for (Statement *statement = innermost; statement; statement = statement->outer)
 	{
 		if (statement->cid < curcid && writes_any(statement, relids))
 			return true;
@@ -205,7 +199,7 @@ nw_statements_write(const List *relids)
 static bool
 plan_writes_abroad(const PlannedStmt *plan)
 {
-	ListCell   *cell;
+	ListCell *cell;
 
 	foreach(cell, plan->resultRelations)
 	{
@@ -221,12 +215,10 @@ plan_writes_abroad(const PlannedStmt *plan)
 bool
 nw_statements_write_abroad(void)
 {
-	for (const Statement *statement = innermost; statement;
-		 statement = statement->outer)
+	for (const Statement *statement = innermost; statement; statement = statement->outer)
 	{
-		if (statement->effect == WRITES_RESULTS ?
-			plan_writes_abroad(statement->query->plannedstmt) :
-			statement->effect != READS && statement->abroad)
+		if (statement->effect == WRITES_RESULTS ? plan_writes_abroad(statement->query->plannedstmt)
+		                                        : statement->effect != READS && statement->abroad)
 			return true;
 	}
 	return unseen_writes();
@@ -235,8 +227,9 @@ nw_statements_write_abroad(void)
 uint64
 nw_statements_run(MemoryContext caller)
 {
-	return innermost && innermost->query &&
-		innermost->query->estate->es_query_cxt == caller ? innermost->run : 0;
+	return innermost && innermost->query && innermost->query->estate->es_query_cxt == caller
+	           ? innermost->run
+	           : 0;
 }
 
 /* Note a statement that begins. */
@@ -265,8 +258,8 @@ note_plan(Statement *statement, const QueryDesc *query, bool writes)
 	statement->run = ++last_run;
 	if (writes)
 	{
-		statement->effect = query->plannedstmt->resultRelations != NIL ?
-			WRITES_RESULTS : WRITES_LOCKED;
+		statement->effect =
+			query->plannedstmt->resultRelations != NIL ? WRITES_RESULTS : WRITES_LOCKED;
 		statement->abroad = true;
 		statement->cid = query->estate->es_output_cid;
 	}
@@ -276,11 +269,11 @@ note_plan(Statement *statement, const QueryDesc *query, bool writes)
 static void
 run_executor(NW_EXECUTOR_RUN_ARGS)
 {
-	Statement	statement;
-	Statement  *outer = innermost;
+	Statement statement;
+	Statement *outer = innermost;
 
-	note_plan(&statement, queryDesc, queryDesc->operation != CMD_SELECT ||
-			  queryDesc->plannedstmt->hasModifyingCTE);
+	note_plan(&statement, queryDesc,
+	          queryDesc->operation != CMD_SELECT || queryDesc->plannedstmt->hasModifyingCTE);
 	enter(&statement);
 	PG_TRY();
 	{
@@ -304,11 +297,10 @@ run_executor(NW_EXECUTOR_RUN_ARGS)
 static void
 finish_executor(QueryDesc *queryDesc)
 {
-	Statement	statement;
-	Statement  *outer = innermost;
+	Statement statement;
+	Statement *outer = innermost;
 
-	note_plan(&statement, queryDesc,
-			  queryDesc->estate->es_auxmodifytables != NIL);
+	note_plan(&statement, queryDesc, queryDesc->estate->es_auxmodifytables != NIL);
 	enter(&statement);
 	PG_TRY();
 	{
@@ -329,7 +321,7 @@ finish_executor(QueryDesc *queryDesc)
 static void
 note_utility(Statement *statement, const PlannedStmt *pstmt)
 {
-	Node	   *node = pstmt->utilityStmt;
+	Node *node = pstmt->utilityStmt;
 
 	memset(statement, 0, sizeof(Statement));
 	statement->effect = WRITES_LOCKED;
@@ -338,33 +330,30 @@ note_utility(Statement *statement, const PlannedStmt *pstmt)
 
 	if (IsA(node, ExplainStmt))
 	{
-		Query	   *query = castNode(Query, ((ExplainStmt *) node)->query);
+		Query *query = castNode(Query, ((ExplainStmt *) node)->query);
 
-		if (query->commandType != CMD_UTILITY ||
-			!IsA(query->utilityStmt, CreateTableAsStmt))
+		if (query->commandType != CMD_UTILITY || !IsA(query->utilityStmt, CreateTableAsStmt))
 			statement->effect = READS;
 		return;
 	}
 	switch (nodeTag(node))
 	{
 		case T_CopyStmt:
-			{
-				CopyStmt   *copy = (CopyStmt *) node;
+		{
+			CopyStmt *copy = (CopyStmt *) node;
 
-				if (!copy->is_from)
-					statement->effect = READS;
-				else
-				{
-					/* where there is none, COPY itself will say so */
-					statement->copied = RangeVarGetRelid(copy->relation,
-														 NoLock, true);
-					if (OidIsValid(statement->copied))
-						statement->effect = WRITES_COPY;
-					statement->abroad =
-						get_rel_relkind(statement->copied) != RELKIND_RELATION;
-				}
-				break;
+			if (!copy->is_from)
+				statement->effect = READS;
+			else
+			{
+				/* where there is none, COPY itself will say so */
+				statement->copied = RangeVarGetRelid(copy->relation, NoLock, true);
+				if (OidIsValid(statement->copied))
+					statement->effect = WRITES_COPY;
+				statement->abroad = get_rel_relkind(statement->copied) != RELKIND_RELATION;
 			}
+			break;
+		}
 		case T_CreateTableAsStmt:
 			statement->abroad = false;
 			break;
@@ -391,23 +380,22 @@ note_utility(Statement *statement, const PlannedStmt *pstmt)
 /* Run a utility. */
 static void
 run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
-			ProcessUtilityContext context, ParamListInfo params,
-			QueryEnvironment *queryEnv, DestReceiver *dest,
-			QueryCompletion *qc)
+            ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *queryEnv,
+            DestReceiver *dest, QueryCompletion *qc)
 {
-	Statement	statement;
-	Statement  *outer = innermost;
+	Statement statement;
+	Statement *outer = innermost;
 
 	note_utility(&statement, pstmt);
 	enter(&statement);
 	PG_TRY();
 	{
 		if (next_ProcessUtility)
-			next_ProcessUtility(pstmt, queryString, readOnlyTree, context,
-								params, queryEnv, dest, qc);
+			next_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv, dest,
+			                    qc);
 		else
-			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context,
-									params, queryEnv, dest, qc);
+			standard_ProcessUtility(pstmt, queryString, readOnlyTree, context, params, queryEnv,
+			                        dest, qc);
 	}
 	PG_FINALLY();
 	{
@@ -418,7 +406,7 @@ run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 }
 
 void
-nw_statements_init(void (*ended) (void))
+nw_statements_init(void (*ended)(void))
 {
 	outermost_ended = ended;
 	loading_statement = GetCurrentStatementStartTimestamp();

@@ -30,6 +30,6 @@ extern List *nw_statements_add_roots(List *relids);
 extern uint64 nw_statements_run(MemoryContext caller);
 
 /* Follow statements from now on, calling back when the outermost has ended. */
-extern void nw_statements_init(void (*ended) (void));
+extern void nw_statements_init(void (*ended)(void));
 
-#endif							/* NW_PREDICT_STATEMENTS_H */
+#endif /* NW_PREDICT_STATEMENTS_H */

@@ -13,25 +13,23 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "predict/cache.h"
 #include "math/elementary.h"
+#include "predict/cache.h"
 #include "predict/support.h"
 
-#define CHUNK_BYTES	(4 * 1024 * 1024)
-#define CHUNK_ROWS	8192
-#define ID_BYTES	(64 * 1024)
-#define LARGE_PAGE	(2 * 1024 * 1024)
+#define CHUNK_BYTES (4 * 1024 * 1024)
+#define CHUNK_ROWS 8192
+#define ID_BYTES (64 * 1024)
+#define LARGE_PAGE (2 * 1024 * 1024)
 
 /* Vectors that a processor's caches hold gain nothing from copies. */
-#define COPIES_FROM	(16 * 1024 * 1024)
+#define COPIES_FROM (16 * 1024 * 1024)
 
 NwSupport *
-nw_support_create(MemoryContext parent, const NwSource *source, int columns,
-				  NwLabels *labels)
+nw_support_create(MemoryContext parent, const NwSource *source, int columns, NwLabels *labels)
 {
-	MemoryContext mcxt = AllocSetContextCreate(parent, "nwhead support",
-											   ALLOCSET_DEFAULT_SIZES);
-	NwSupport  *support = MemoryContextAllocZero(mcxt, sizeof(NwSupport));
+	MemoryContext mcxt = AllocSetContextCreate(parent, "nwhead support", ALLOCSET_DEFAULT_SIZES);
+	NwSupport *support = MemoryContextAllocZero(mcxt, sizeof(NwSupport));
 
 	support->mcxt = mcxt;
 	support->kernel = source->set->kernel;
@@ -42,8 +40,7 @@ nw_support_create(MemoryContext parent, const NwSource *source, int columns,
 	if (support->has_ids)
 		nw_textout_init(&support->id_out, source->id_type, mcxt);
 	support->allocated = 64;
-	support->chunk = MemoryContextAlloc(mcxt, support->allocated *
-										sizeof(NwChunk));
+	support->chunk = MemoryContextAlloc(mcxt, support->allocated * sizeof(NwChunk));
 	return support;
 }
 
@@ -51,7 +48,7 @@ nw_support_create(MemoryContext parent, const NwSource *source, int columns,
 static void *
 chunk_array(NwSupport *support, Size width)
 {
-	Size		size = width * support->chunk_rows;
+	Size size = width * support->chunk_rows;
 
 	support->bytes += size;
 	return MemoryContextAlloc(support->mcxt, size);
@@ -65,8 +62,8 @@ chunk_array(NwSupport *support, Size width)
 static void *
 chunk_vectors(NwSupport *support, Size width)
 {
-	Size		size = width * support->chunk_rows;
-	char	   *start;
+	Size size = width * support->chunk_rows;
+	char *start;
 
 	if (size < LARGE_PAGE)
 		return chunk_array(support, width);
@@ -84,14 +81,13 @@ chunk_vectors(NwSupport *support, Size width)
 static NwChunk *
 add_chunk(NwSupport *support)
 {
-	NwChunk    *chunk;
-	Size		width = sizeof(float) * support->dim;
+	NwChunk *chunk;
+	Size width = sizeof(float) * support->dim;
 
 	if (support->nchunks == support->allocated)
 	{
 		support->allocated *= 2;
-		support->chunk = repalloc_huge(support->chunk, support->allocated *
-									   sizeof(NwChunk));
+		support->chunk = repalloc_huge(support->chunk, support->allocated * sizeof(NwChunk));
 	}
 
 	/*
@@ -101,8 +97,8 @@ add_chunk(NwSupport *support)
 	if (support->nchunks == 0)
 		support->chunk_rows = NW_BLOCK_ROWS;
 	else if (support->nchunks == 1)
-		support->chunk_rows = Min(Max(CHUNK_BYTES / width / NW_BLOCK_ROWS, 1) *
-								  NW_BLOCK_ROWS, CHUNK_ROWS);
+		support->chunk_rows =
+			Min(Max(CHUNK_BYTES / width / NW_BLOCK_ROWS, 1) * NW_BLOCK_ROWS, CHUNK_ROWS);
 
 	chunk = &support->chunk[support->nchunks++];
 	memset(chunk, 0, sizeof(NwChunk));
@@ -121,9 +117,9 @@ add_chunk(NwSupport *support)
 static const char *
 copy_id(NwSupport *support, const NwRow *row)
 {
-	NwBytes		text;
-	Size		size;
-	char	   *copy;
+	NwBytes text;
+	Size size;
+	char *copy;
 
 	if (row->id_isnull)
 		return NULL;
@@ -132,8 +128,7 @@ copy_id(NwSupport *support, const NwRow *row)
 	if (support->id_room < size)
 	{
 		support->id_room = Max(size, ID_BYTES);
-		support->id_space = MemoryContextAlloc(support->mcxt,
-											   support->id_room);
+		support->id_space = MemoryContextAlloc(support->mcxt, support->id_room);
 		support->bytes += support->id_room;
 	}
 	copy = support->id_space;
@@ -147,8 +142,8 @@ copy_id(NwSupport *support, const NwRow *row)
 void
 nw_support_append(NwSupport *support, const NwRow *row, int class)
 {
-	NwChunk    *chunk;
-	int			i;
+	NwChunk *chunk;
+	int i;
 
 	if (support->dim == 0)
 		support->dim = row->vector.dim;
@@ -159,12 +154,10 @@ nw_support_append(NwSupport *support, const NwRow *row, int class)
 		chunk = add_chunk(support);
 
 	i = chunk->n;
-	memcpy(chunk->x + (Size) i * support->dim, row->vector.x,
-		   sizeof(float) * support->dim);
+	memcpy(chunk->x + (Size) i * support->dim, row->vector.x, sizeof(float) * support->dim);
 	chunk->class[i] = class;
 	if (chunk->norm)
-		nw_row_norms(support->kernel, row->vector.x, support->dim, 1,
-					 &chunk->norm[i]);
+		nw_row_norms(support->kernel, row->vector.x, support->dim, 1, &chunk->norm[i]);
 	if (chunk->log_weight)
 		chunk->log_weight[i] = nw_log(row->weight);
 	if (chunk->id)
@@ -177,29 +170,25 @@ nw_support_append(NwSupport *support, const NwRow *row, int class)
 typedef struct Reading
 {
 	const NwSource *source;
-	NwSupport  *support;		/* NULL once it has grown too big */
-	Size		bound;
+	NwSupport *support; /* NULL once it has grown too big */
+	Size bound;
 } Reading;
 
 /* Append one row of a scan. */
 static void
 read_row(const NwRow *row, void *arg)
 {
-	Reading    *reading = arg;
-	NwSupport  *support = reading->support;
+	Reading *reading = arg;
+	NwSupport *support = reading->support;
 
 	if (support == NULL)
 		return;
 	if (support->dim != 0 && support->dim != row->vector.dim)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("set \"%s\" has rows of %d and of %d dimensions",
-						reading->source->set->name, support->dim,
-						row->vector.dim)));
-	nw_support_append(support, row, nw_labels_add(support->labels,
-												  row->label));
-	if (support->n % NW_BLOCK_ROWS == 0 &&
-		nw_support_memory(support) > reading->bound)
+		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+		                errmsg("set \"%s\" has rows of %d and of %d dimensions",
+		                       reading->source->set->name, support->dim, row->vector.dim)));
+	nw_support_append(support, row, nw_labels_add(support->labels, row->label));
+	if (support->n % NW_BLOCK_ROWS == 0 && nw_support_memory(support) > reading->bound)
 	{
 		nw_support_free(support);
 		reading->support = NULL;
@@ -209,12 +198,10 @@ read_row(const NwRow *row, void *arg)
 NwSupport *
 nw_support_read(const NwSource *source, int columns, Size bound)
 {
-	NwLabels   *labels = nw_labels_create(CurrentMemoryContext,
-										  source->label_type);
-	Reading		reading = {source, NULL, bound};
+	NwLabels *labels = nw_labels_create(CurrentMemoryContext, source->label_type);
+	Reading reading = {source, NULL, bound};
 
-	reading.support = nw_support_create(CurrentMemoryContext, source, columns,
-										labels);
+	reading.support = nw_support_create(CurrentMemoryContext, source, columns, labels);
 	nw_scan_run(nw_scan_plan(source, columns, 0), read_row, &reading);
 	return reading.support;
 }
@@ -222,40 +209,37 @@ nw_support_read(const NwSource *source, int columns, Size bound)
 void
 nw_support_report_too_big(const NwSource *source)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			 errmsg("set \"%s\" does not fit in nwhead.statement_cache",
-					source->set->name),
-			 errhint("Raise nwhead.statement_cache, or distill the set first.")));
+	ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+	                errmsg("set \"%s\" does not fit in nwhead.statement_cache", source->set->name),
+	                errhint("Raise nwhead.statement_cache, or distill the set first.")));
 }
 
 void
 nw_support_check_rows(const NwSupport *support, const NwSource *source)
 {
 	if (support->n == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("set \"%s\" has no support", source->set->name),
-				 errdetail("No row with an embedding and a label is visible.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		                errmsg("set \"%s\" has no support", source->set->name),
+		                errdetail("No row with an embedding and a label is visible.")));
 }
 
 Size
 nw_support_copies_size(const NwSupport *support)
 {
-	Size		size = (Size) support->n * support->dim * sizeof(float);
+	Size size = (Size) support->n * support->dim * sizeof(float);
 
 	if (size < COPIES_FROM || !nw_coarse_serves(support->kernel))
 		return 0;
 
 	/* chunks are allocated whole */
 	return sizeof(int16) * support->dim *
-		((Size) (support->nchunks - 1) * support->chunk_rows + NW_BLOCK_ROWS);
+	       ((Size) (support->nchunks - 1) * support->chunk_rows + NW_BLOCK_ROWS);
 }
 
 void
 nw_support_make_copies(NwSupport *support)
 {
-	float		magnitude = 0;
+	float magnitude = 0;
 
 	support->has_copies = false;
 	if (support->kernel == NW_HYPERSPHERE)
@@ -264,11 +248,10 @@ nw_support_make_copies(NwSupport *support)
 	{
 		for (int c = 0; c < support->nchunks; c++)
 		{
-			NwChunk    *chunk = &support->chunk[c];
+			NwChunk *chunk = &support->chunk[c];
 
-			magnitude = Max(magnitude,
-							nw_coarse_magnitude(chunk->x, (int64) chunk->n *
-												support->dim));
+			magnitude =
+				Max(magnitude, nw_coarse_magnitude(chunk->x, (int64) chunk->n * support->dim));
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
@@ -276,16 +259,15 @@ nw_support_make_copies(NwSupport *support)
 		return;
 	for (int c = 0; c < support->nchunks; c++)
 	{
-		NwChunk    *chunk = &support->chunk[c];
+		NwChunk *chunk = &support->chunk[c];
 
 		if (chunk->copy == NULL)
-			chunk->copy = c == 0 ?
-				MemoryContextAlloc(support->mcxt, sizeof(int16) *
-								   support->dim * NW_BLOCK_ROWS) :
-				chunk_vectors(support, sizeof(int16) * support->dim);
+			chunk->copy = c == 0 ? MemoryContextAlloc(support->mcxt,
+			                                          sizeof(int16) * support->dim * NW_BLOCK_ROWS)
+			                     : chunk_vectors(support, sizeof(int16) * support->dim);
 		nw_coarse_copy(&support->coarse, chunk->x,
-					   support->kernel == NW_HYPERSPHERE ? chunk->norm : NULL,
-					   support->dim, chunk->n, chunk->copy);
+		               support->kernel == NW_HYPERSPHERE ? chunk->norm : NULL, support->dim,
+		               chunk->n, chunk->copy);
 		CHECK_FOR_INTERRUPTS();
 	}
 	support->has_copies = true;
@@ -296,38 +278,35 @@ static int
 compare_rows(const void *a, const void *b, void *arg)
 {
 	const NwSupport *support = arg;
-	int			i;
-	int			j;
+	int i;
+	int j;
 	const NwChunk *chunk_i = nw_support_locate(support, *(const int64 *) a, &i);
 	const NwChunk *chunk_j = nw_support_locate(support, *(const int64 *) b, &j);
-	int			cmp;
+	int cmp;
 
 	CHECK_FOR_INTERRUPTS();
-	cmp = memcmp(chunk_i->x + (Size) i * support->dim,
-				 chunk_j->x + (Size) j * support->dim,
-				 sizeof(float) * support->dim);
+	cmp = memcmp(chunk_i->x + (Size) i * support->dim, chunk_j->x + (Size) j * support->dim,
+	             sizeof(float) * support->dim);
 	if (cmp == 0 && chunk_i->log_weight)
 		cmp = (chunk_i->log_weight[i] > chunk_j->log_weight[j]) -
-			(chunk_i->log_weight[i] < chunk_j->log_weight[j]);
+		      (chunk_i->log_weight[i] < chunk_j->log_weight[j]);
 	if (cmp == 0 && chunk_i->id)
 	{
 		const char *id_i = chunk_i->id[i];
 		const char *id_j = chunk_j->id[j];
 
 		/* null ids come last: rows equal here differ in nothing at all */
-		cmp = id_i && id_j ? strcmp(id_i, id_j) :
-			(id_i == NULL) - (id_j == NULL);
+		cmp = id_i && id_j ? strcmp(id_i, id_j) : (id_i == NULL) - (id_j == NULL);
 	}
 	return cmp;
 }
 
 /* Copy a row from one place to another. */
 static void
-copy_row(const NwSupport *support, const NwChunk *to, int i,
-		 const NwChunk *from, int j)
+copy_row(const NwSupport *support, const NwChunk *to, int i, const NwChunk *from, int j)
 {
 	memcpy(to->x + (Size) i * support->dim, from->x + (Size) j * support->dim,
-		   sizeof(float) * support->dim);
+	       sizeof(float) * support->dim);
 	to->class[i] = from->class[j];
 	if (to->norm)
 		to->norm[i] = from->norm[j];
@@ -344,11 +323,11 @@ copy_row(const NwSupport *support, const NwChunk *to, int i,
 static void
 permute_rows(NwSupport *support, int64 *order)
 {
-	double		norm;
-	double		log_weight;
+	double norm;
+	double log_weight;
 	const char *id;
-	int32		class;
-	NwChunk		spare = {.class = &class};
+	int32 class;
+	NwChunk spare = {.class = &class};
 
 	if (support->n == 0)
 		return;
@@ -360,8 +339,8 @@ permute_rows(NwSupport *support, int64 *order)
 	for (int64 start = 0; start < support->n; start++)
 	{
 		const NwChunk *to;
-		int64		row = start;
-		int			i;
+		int64 row = start;
+		int i;
 
 		if (start % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
@@ -371,8 +350,8 @@ permute_rows(NwSupport *support, int64 *order)
 		copy_row(support, &spare, 0, to, i);
 		for (;;)
 		{
-			int64		next = order[row];
-			int			j;
+			int64 next = order[row];
+			int j;
 			const NwChunk *from;
 
 			order[row] = row;
@@ -392,17 +371,16 @@ permute_rows(NwSupport *support, int64 *order)
 void
 nw_support_sort(NwSupport *support, bool canonical)
 {
-	NwLabels   *labels = support->labels;
-	const int  *order = nw_labels_order(labels);
-	int64	   *start;
-	int64	   *next;
-	int64	   *rows;
-	int64		sum = 0;
-	int64		row = 0;
+	NwLabels *labels = support->labels;
+	const int *order = nw_labels_order(labels);
+	int64 *start;
+	int64 *next;
+	int64 *rows;
+	int64 sum = 0;
+	int64 row = 0;
 
 	/* count the rows of each class */
-	start = MemoryContextAllocZero(support->mcxt,
-								   (labels->n + 1) * sizeof(int64));
+	start = MemoryContextAllocZero(support->mcxt, (labels->n + 1) * sizeof(int64));
 	next = palloc0((labels->n + 1) * sizeof(int64));
 	for (int c = 0; c < support->nchunks; c++)
 	{
@@ -411,7 +389,7 @@ nw_support_sort(NwSupport *support, bool canonical)
 	}
 	for (int i = 0; i < labels->n; i++)
 	{
-		int64		count = next[order[i]];
+		int64 count = next[order[i]];
 
 		start[i] = sum;
 		next[order[i]] = sum;
@@ -429,8 +407,8 @@ nw_support_sort(NwSupport *support, bool canonical)
 	if (canonical)
 	{
 		for (int i = 0; i < labels->n; i++)
-			qsort_arg(rows + start[i], start[i + 1] - start[i], sizeof(int64),
-					  compare_rows, support);
+			qsort_arg(rows + start[i], start[i + 1] - start[i], sizeof(int64), compare_rows,
+			          support);
 	}
 	permute_rows(support, rows);
 	support->class_start = start;

@@ -12,18 +12,18 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "predict/temperature.h"
 #include "math/elementary.h"
+#include "predict/temperature.h"
 #include "sets/registry.h"
 
 /* The default grid, in units of the typical spread of scores. */
-#define GRID_LOW		0.003
-#define GRID_HIGH		1.0
+#define GRID_LOW 0.003
+#define GRID_HIGH 1.0
 
 /* How often the grid may move on, and how finely the best is looked into. */
-#define MAX_EXTENSIONS	8
-#define WORTH_EXTENDING	1e-6	/* relative gain of the last extension */
-#define REFINE_STEPS	16
+#define MAX_EXTENSIONS 8
+#define WORTH_EXTENDING 1e-6 /* relative gain of the last extension */
+#define REFINE_STEPS 16
 
 /* Let a sweep be cancelled. */
 static void
@@ -35,14 +35,14 @@ check_interrupts(void)
 NwSweep *
 nw_sweep_create(const double *tau, int n)
 {
-	NwSweep    *sweep = palloc0(sizeof(NwSweep));
+	NwSweep *sweep = palloc0(sizeof(NwSweep));
 
 	sweep->n = n;
 	sweep->interrupt = check_interrupts;
 	sweep->point = palloc(n * sizeof(NwSweepPoint));
 	for (int i = 0; i < n; i++)
 	{
-		NwBins	   *bins = palloc(nw_bins_size(NW_CALIBRATION_BINS));
+		NwBins *bins = palloc(nw_bins_size(NW_CALIBRATION_BINS));
 
 		nw_bins_init(bins, NW_CALIBRATION_BINS);
 		nw_sweep_point_init(&sweep->point[i], tau[i], bins);
@@ -54,8 +54,8 @@ nw_sweep_create(const double *tau, int n)
 static int
 compare_doubles(const void *a, const void *b)
 {
-	double		x = *(const double *) a;
-	double		y = *(const double *) b;
+	double x = *(const double *) a;
+	double y = *(const double *) b;
 
 	return (x > y) - (x < y);
 }
@@ -72,8 +72,8 @@ median(double *x, int64 n)
 static void
 add_spread(NwTuning *tuning, double *score, int64 n)
 {
-	double		largest = NW_SCORE_NONE;
-	int64		kept = 0;
+	double largest = NW_SCORE_NONE;
+	int64 kept = 0;
 
 	for (int64 i = 0; i < n; i++)
 	{
@@ -87,11 +87,10 @@ add_spread(NwTuning *tuning, double *score, int64 n)
 	if (tuning->nspread == tuning->spread_allocated)
 	{
 		tuning->spread_allocated = Max(256, 2 * tuning->spread_allocated);
-		tuning->spread = tuning->spread == NULL ?
-			MemoryContextAlloc(tuning->mcxt,
-							   tuning->spread_allocated * sizeof(double)) :
-			repalloc(tuning->spread,
-					 tuning->spread_allocated * sizeof(double));
+		tuning->spread =
+			tuning->spread == NULL
+				? MemoryContextAlloc(tuning->mcxt, tuning->spread_allocated * sizeof(double))
+				: repalloc(tuning->spread, tuning->spread_allocated * sizeof(double));
 	}
 	tuning->spread[tuning->nspread++] = largest - median(score, kept);
 }
@@ -100,16 +99,15 @@ add_spread(NwTuning *tuning, double *score, int64 n)
 static double *
 gather_log_weights(const NwSupport *support)
 {
-	double	   *result;
-	int64		base = 0;
+	double *result;
+	int64 base = 0;
 
 	if (!support->has_weights)
 		return NULL;
 	result = palloc_extended(support->n * sizeof(double), MCXT_ALLOC_HUGE);
 	for (int c = 0; c < support->nchunks; c++)
 	{
-		memcpy(result + base, support->chunk[c].log_weight,
-			   support->chunk[c].n * sizeof(double));
+		memcpy(result + base, support->chunk[c].log_weight, support->chunk[c].n * sizeof(double));
 		base += support->chunk[c].n;
 	}
 	return result;
@@ -125,7 +123,7 @@ drop_own(const NwBatch *batch, const NwAnswer *answer, double *score)
 		score[answer->own_row] = NW_SCORE_NONE;
 	else if (batch->leave_one_out && answer->query_id)
 	{
-		int64		base = 0;
+		int64 base = 0;
 
 		for (int c = 0; c < support->nchunks; c++)
 		{
@@ -133,8 +131,7 @@ drop_own(const NwBatch *batch, const NwAnswer *answer, double *score)
 
 			for (int i = 0; i < chunk->n; i++)
 			{
-				if (chunk->id[i] &&
-					strcmp(chunk->id[i], answer->query_id) == 0)
+				if (chunk->id[i] && strcmp(chunk->id[i], answer->query_id) == 0)
 					score[base + i] = NW_SCORE_NONE;
 			}
 			base += chunk->n;
@@ -146,39 +143,38 @@ drop_own(const NwBatch *batch, const NwAnswer *answer, double *score)
 static void
 take_answer(const NwAnswer *answer, void *arg)
 {
-	NwTuning   *tuning = arg;
+	NwTuning *tuning = arg;
 	const NwBatch *batch = tuning->batch;
 	const NwSupport *support = batch->support;
-	const int  *order = nw_labels_order(support->labels);
-	NwQuery		query = answer->tally.query;
-	int			nclasses = support->labels->n;
-	int			truth = -1;
-	double	   *score;
+	const int *order = nw_labels_order(support->labels);
+	NwQuery query = answer->tally.query;
+	int nclasses = support->labels->n;
+	int truth = -1;
+	double *score;
 
 	if (!answer->labelled)
 		return;
 	score = palloc_extended(2 * support->n * sizeof(double), MCXT_ALLOC_HUGE);
 	query.tau = query.inverse_tau = 1;
 	for (int64 i = 0; i < support->n; i += NW_BLOCK_ROWS)
-		nw_query_score(&query, answer->measure + i,
-					   (int) Min(NW_BLOCK_ROWS, support->n - i), score + i);
+		nw_query_score(&query, answer->measure + i, (int) Min(NW_BLOCK_ROWS, support->n - i),
+		               score + i);
 	drop_own(batch, answer, score);
 
 	if (tuning->sweep == NULL)
 		add_spread(tuning, score, support->n);
 	else
 	{
-		double	   *log_weight = gather_log_weights(support);
-		double	   *work = palloc_extended(2 * nclasses * sizeof(double),
-										   MCXT_ALLOC_HUGE);
+		double *log_weight = gather_log_weights(support);
+		double *work = palloc_extended(2 * nclasses * sizeof(double), MCXT_ALLOC_HUGE);
 
 		for (int i = 0; i < nclasses; i++)
 		{
 			if (order[i] == answer->truth_class)
 				truth = i;
 		}
-		nw_sweep_add(tuning->sweep, score, log_weight, support->class_start,
-					 nclasses, truth, score + support->n, work);
+		nw_sweep_add(tuning->sweep, score, log_weight, support->class_start, nclasses, truth,
+		             score + support->n, work);
 		pfree(work);
 		if (log_weight)
 			pfree(log_weight);
@@ -207,9 +203,9 @@ evaluate(NwTuning *tuning, const double *tau, int n)
 /* What is best so far. */
 typedef struct Best
 {
-	double		tau;
-	double		nll;
-	double		ece;
+	double tau;
+	double nll;
+	double ece;
 } Best;
 
 /* Keep a point of a sweep where it is better. */
@@ -228,7 +224,7 @@ keep_point(Best *best, const NwSweep *sweep, int i)
 static int
 keep_best(Best *best, const NwSweep *sweep)
 {
-	int			i = nw_sweep_best(sweep);
+	int i = nw_sweep_best(sweep);
 
 	keep_point(best, sweep, i);
 	return i;
@@ -238,8 +234,8 @@ keep_best(Best *best, const NwSweep *sweep)
 static int
 last_nearly_best(const NwSweep *sweep)
 {
-	double		least = nw_sweep_loss(sweep, nw_sweep_best(sweep));
-	int			i = sweep->n - 1;
+	double least = nw_sweep_loss(sweep, nw_sweep_best(sweep));
+	int i = sweep->n - 1;
 
 	while (nw_sweep_loss(sweep, i) > least + M_LN2)
 		i--;
@@ -266,17 +262,17 @@ fill_geometrically(double *tau, int n, double low, double high)
 static void
 refine(NwTuning *tuning, Best *best, double low, double high)
 {
-	double		tau[REFINE_STEPS];
-	double		nll[3];
-	NwSweep    *sweep;
-	int			i;
+	double tau[REFINE_STEPS];
+	double nll[3];
+	NwSweep *sweep;
+	int i;
 
 	fill_geometrically(tau, REFINE_STEPS, low, high);
 	sweep = evaluate(tuning, tau, REFINE_STEPS);
 	i = keep_best(best, sweep);
 	if (i > 0 && i < REFINE_STEPS - 1)
 	{
-		double		vertex;
+		double vertex;
 
 		for (int k = 0; k < 3; k++)
 			nll[k] = nw_sweep_nll(sweep, i - 1 + k);
@@ -292,10 +288,10 @@ refine(NwTuning *tuning, Best *best, double low, double high)
 static bool
 search(NwTuning *tuning, Best *best, int steps)
 {
-	double	   *tau = palloc(steps * sizeof(double));
-	double		spread = 0;
-	double		low;
-	double		high;
+	double *tau = palloc(steps * sizeof(double));
+	double spread = 0;
+	double low;
+	double high;
 
 	tuning->sweep = NULL;
 	tuning->pass(tuning);
@@ -307,9 +303,9 @@ search(NwTuning *tuning, Best *best, int steps)
 	high = spread * GRID_HIGH;
 	for (int round = 0; round <= MAX_EXTENSIONS; round++)
 	{
-		NwSweep    *sweep;
-		double		nll = best->nll;
-		int			i;
+		NwSweep *sweep;
+		double nll = best->nll;
+		int i;
 
 		fill_geometrically(tau, steps, low, high);
 		sweep = evaluate(tuning, tau, steps);
@@ -333,14 +329,14 @@ search(NwTuning *tuning, Best *best, int steps)
 		/* overlap by a step, so that a minimum at the seam is inside */
 		if (i == 0)
 		{
-			double		factor = high / low;
+			double factor = high / low;
 
 			high = steps > 1 ? tau[1] : low;
 			low = high / factor;
 		}
 		else
 		{
-			double		factor = high / low;
+			double factor = high / low;
 
 			low = tau[steps - 2];
 			high = low * factor;
@@ -352,9 +348,9 @@ search(NwTuning *tuning, Best *best, int steps)
 NwTuned
 nw_tune(NwTuning *tuning, double before, double low, double high, int steps)
 {
-	NwTuned		result = {.tau = before};
-	NwSweep    *sweep = evaluate(tuning, &before, 1);
-	Best		best;
+	NwTuned result = {.tau = before};
+	NwSweep *sweep = evaluate(tuning, &before, 1);
+	Best best;
 
 	result.n = sweep->queries;
 	result.seen = sweep->queries - sweep->unseen;
@@ -365,7 +361,7 @@ nw_tune(NwTuning *tuning, double before, double low, double high, int steps)
 	{
 		if (low > 0)
 		{
-			double	   *tau = palloc(steps * sizeof(double));
+			double *tau = palloc(steps * sizeof(double));
 
 			nw_fill_evenly(tau, steps, low, high);
 			(void) keep_best(&best, evaluate(tuning, tau, steps));

@@ -7,11 +7,11 @@
 
 #include "postgres.h"
 
-#include "predict/batch.h"
 #include "math/sweep.h"
+#include "predict/batch.h"
 
 /* Bins of the calibration error that the functions here report. */
-#define NW_CALIBRATION_BINS	15
+#define NW_CALIBRATION_BINS 15
 
 /*
  * Whatever can be asked how good its predictions are at given temperatures.
@@ -19,30 +19,30 @@
  */
 typedef struct NwTuning
 {
-	void		(*pass) (struct NwTuning *tuning);
-	void	   *arg;
-	MemoryContext mcxt;			/* for what outlives a pass */
+	void (*pass)(struct NwTuning *tuning);
+	void *arg;
+	MemoryContext mcxt; /* for what outlives a pass */
 
 	/* the pass under way */
-	const NwBatch *batch;		/* that keeps measures */
-	NwSweep    *sweep;			/* NULL where only spreads are collected */
-	double	   *spread;			/* [nspread], (largest - median) score */
-	int			nspread;
-	int			spread_allocated;
+	const NwBatch *batch; /* that keeps measures */
+	NwSweep *sweep;       /* NULL where only spreads are collected */
+	double *spread;       /* [nspread], (largest - median) score */
+	int nspread;
+	int spread_allocated;
 } NwTuning;
 
 /* What a search found. */
 typedef struct NwTuned
 {
-	double		tau;
-	double		nll;
-	double		ece;
-	double		nll_before;		/* at the temperature given */
-	double		ece_before;
-	int64		n;
-	int64		seen;			/* queries whose class has support */
-	bool		flawless;		/* no query was wrong, so the loss has no
-								 * least value: see nw_tune */
+	double tau;
+	double nll;
+	double ece;
+	double nll_before; /* at the temperature given */
+	double ece_before;
+	int64 n;
+	int64 seen;    /* queries whose class has support */
+	bool flawless; /* no query was wrong, so the loss has no
+	                * least value: see nw_tune */
 } NwTuned;
 
 /* Make an empty sweep over given temperatures. */
@@ -65,7 +65,6 @@ extern void nw_tuning_attach(NwTuning *tuning, NwBatch *batch);
  * tau of the grid is taken whose loss, over all queries, exceeds the least by
  * no more than one coin toss.
  */
-extern NwTuned nw_tune(NwTuning *tuning, double before, double low,
-					   double high, int steps);
+extern NwTuned nw_tune(NwTuning *tuning, double before, double low, double high, int steps);
 
-#endif							/* NW_PREDICT_TEMPERATURE_H */
+#endif /* NW_PREDICT_TEMPERATURE_H */

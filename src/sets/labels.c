@@ -16,20 +16,18 @@
 
 typedef struct ByteMapEntry
 {
-	NwBytes		key;
-	int			value;
-	uint32		hash;
-	char		status;
+	NwBytes key;
+	int value;
+	uint32 hash;
+	char status;
 } ByteMapEntry;
 
 #define SH_PREFIX bytemap
 #define SH_ELEMENT_TYPE ByteMapEntry
 #define SH_KEY_TYPE NwBytes
 #define SH_KEY key
-#define SH_HASH_KEY(tb, key) \
-	hash_bytes((const unsigned char *) (key).data, (key).len)
-#define SH_EQUAL(tb, a, b) \
-	((a).len == (b).len && memcmp((a).data, (b).data, (a).len) == 0)
+#define SH_HASH_KEY(tb, key) hash_bytes((const unsigned char *) (key).data, (key).len)
+#define SH_EQUAL(tb, a, b) ((a).len == (b).len && memcmp((a).data, (b).data, (a).len) == 0)
 #define SH_SCOPE static inline
 #define SH_STORE_HASH
 #define SH_GET_HASH(tb, a) (a)->hash
@@ -45,29 +43,25 @@ struct NwByteSet
 NwLabels *
 nw_labels_create(MemoryContext parent, Oid type)
 {
-	MemoryContext mcxt = AllocSetContextCreate(parent, "nwhead labels",
-											   ALLOCSET_DEFAULT_SIZES);
-	NwLabels   *labels = MemoryContextAllocZero(mcxt, sizeof(NwLabels));
+	MemoryContext mcxt = AllocSetContextCreate(parent, "nwhead labels", ALLOCSET_DEFAULT_SIZES);
+	NwLabels *labels = MemoryContextAllocZero(mcxt, sizeof(NwLabels));
 
 	labels->mcxt = mcxt;
 	nw_textout_init(&labels->out, type, mcxt);
 	labels->allocated = 16;
-	labels->text = MemoryContextAlloc(mcxt,
-									  labels->allocated * sizeof(NwBytes));
+	labels->text = MemoryContextAlloc(mcxt, labels->allocated * sizeof(NwBytes));
 	labels->by_text = bytemap_create(mcxt, 32, NULL);
 	if (!labels->out.is_text)
 		labels->by_image = bytemap_create(mcxt, 32, NULL);
-	labels->recent_image = MemoryContextAllocZero(mcxt, NW_RECENT_LABELS *
-												  sizeof(NwBytes));
-	labels->recent_class = MemoryContextAlloc(mcxt, NW_RECENT_LABELS *
-											  sizeof(int));
+	labels->recent_image = MemoryContextAllocZero(mcxt, NW_RECENT_LABELS * sizeof(NwBytes));
+	labels->recent_class = MemoryContextAlloc(mcxt, NW_RECENT_LABELS * sizeof(int));
 	return labels;
 }
 
 int
 nw_labels_add_text(NwLabels *labels, NwBytes text)
 {
-	bool		found;
+	bool found;
 	ByteMapEntry *entry = bytemap_insert(labels->by_text, text, &found);
 
 	if (found)
@@ -78,8 +72,7 @@ nw_labels_add_text(NwLabels *labels, NwBytes text)
 	if (labels->n == labels->allocated)
 	{
 		labels->allocated *= 2;
-		labels->text = repalloc_huge(labels->text,
-									 labels->allocated * sizeof(NwBytes));
+		labels->text = repalloc_huge(labels->text, labels->allocated * sizeof(NwBytes));
 	}
 	labels->text[labels->n] = entry->key;
 	return labels->n++;
@@ -93,23 +86,23 @@ recent_slot(NwBytes image)
 
 	if (image.len == 0)
 		return 0;
-	return (data[0] * 31 + data[image.len - 1] +
-			data[Max(image.len - 2, 0)] * 7 + image.len) % NW_RECENT_LABELS;
+	return (data[0] * 31 + data[image.len - 1] + data[Max(image.len - 2, 0)] * 7 + image.len) %
+	       NW_RECENT_LABELS;
 }
 
 int
 nw_labels_add(NwLabels *labels, Datum value)
 {
-	NwBytes		image = nw_textout_image(&labels->out, &value);
-	int			slot = recent_slot(image);
-	NwBytes    *recent = &labels->recent_image[slot];
+	NwBytes image = nw_textout_image(&labels->out, &value);
+	int slot = recent_slot(image);
+	NwBytes *recent = &labels->recent_image[slot];
 	ByteMapEntry *entry;
-	bool		found;
-	int			class;
+	bool found;
+	int class;
 
 	/* a set has few classes: most values are found without hashing */
 	if (recent->data && recent->len == image.len &&
-		memcmp(recent->data, image.data, image.len) == 0)
+	    memcmp(recent->data, image.data, image.len) == 0)
 		return labels->recent_class[slot];
 
 	if (labels->out.is_text)
@@ -123,8 +116,7 @@ nw_labels_add(NwLabels *labels, Datum value)
 		if (!found)
 		{
 			entry->key = (NwBytes) {nw_bytes_copy(labels->mcxt, image), image.len};
-			entry->value = nw_labels_add_text(labels,
-											  nw_textout(&labels->out, value));
+			entry->value = nw_labels_add_text(labels, nw_textout(&labels->out, value));
 		}
 		class = entry->value;
 		*recent = entry->key;
@@ -147,8 +139,7 @@ compare_classes(const void *a, const void *b, void *arg)
 {
 	const NwLabels *labels = arg;
 
-	return nw_bytes_compare(labels->text[*(const int *) a],
-							labels->text[*(const int *) b]);
+	return nw_bytes_compare(labels->text[*(const int *) a], labels->text[*(const int *) b]);
 }
 
 const int *
@@ -158,13 +149,10 @@ nw_labels_order(NwLabels *labels)
 	{
 		if (labels->order)
 			pfree(labels->order);
-		labels->order = MemoryContextAllocHuge(labels->mcxt,
-											   Max(labels->n, 1) *
-											   sizeof(int));
+		labels->order = MemoryContextAllocHuge(labels->mcxt, Max(labels->n, 1) * sizeof(int));
 		for (int i = 0; i < labels->n; i++)
 			labels->order[i] = i;
-		qsort_arg(labels->order, labels->n, sizeof(int), compare_classes,
-				  labels);
+		qsort_arg(labels->order, labels->n, sizeof(int), compare_classes, labels);
 		labels->ordered = labels->n;
 	}
 	return labels->order;
@@ -179,7 +167,7 @@ nw_labels_memory(const NwLabels *labels)
 NwByteSet *
 nw_byteset_create(MemoryContext mcxt, int expected)
 {
-	NwByteSet  *set = MemoryContextAlloc(mcxt, sizeof(NwByteSet));
+	NwByteSet *set = MemoryContextAlloc(mcxt, sizeof(NwByteSet));
 
 	set->hash = bytemap_create(mcxt, expected, NULL);
 	return set;
@@ -188,7 +176,7 @@ nw_byteset_create(MemoryContext mcxt, int expected)
 void
 nw_byteset_add(NwByteSet *set, NwBytes bytes)
 {
-	bool		found;
+	bool found;
 
 	(void) bytemap_insert(set->hash, bytes, &found);
 }

@@ -11,34 +11,34 @@
 
 struct bytemap_hash;
 
-#define NW_RECENT_LABELS	256
+#define NW_RECENT_LABELS 256
 
 typedef struct NwLabels
 {
 	MemoryContext mcxt;
-	NwTextOut	out;
-	int			n;				/* classes met so far */
-	int			allocated;
-	NwBytes    *text;			/* [n] output text of each class */
-	struct bytemap_hash *by_text;	/* output text -> class */
-	struct bytemap_hash *by_image;	/* stored bytes -> class; NULL where the
-									 * type's bytes are its text */
-	NwBytes    *recent_image;	/* [NW_RECENT_LABELS] values met lately, by a
-								 * few of their bytes, and their classes */
-	int		   *recent_class;
-	int		   *order;			/* classes in byte order, once asked for */
-	int			ordered;		/* how many classes order covers */
+	NwTextOut out;
+	int n; /* classes met so far */
+	int allocated;
+	NwBytes *text;                 /* [n] output text of each class */
+	struct bytemap_hash *by_text;  /* output text -> class */
+	struct bytemap_hash *by_image; /* stored bytes -> class; NULL where the
+	                                * type's bytes are its text */
+	NwBytes *recent_image;         /* [NW_RECENT_LABELS] values met lately, by a
+	                                * few of their bytes, and their classes */
+	int *recent_class;
+	int *order;  /* classes in byte order, once asked for */
+	int ordered; /* how many classes order covers */
 } NwLabels;
 
 /* Make an empty numbering of a type's values, in a context of its own. */
 extern NwLabels *nw_labels_create(MemoryContext parent, Oid type);
 
 /* The class of a value, numbered anew where it is a new one. */
-extern int	nw_labels_add(NwLabels *labels, Datum value);
-extern int	nw_labels_add_text(NwLabels *labels, NwBytes text);
+extern int nw_labels_add(NwLabels *labels, Datum value);
+extern int nw_labels_add_text(NwLabels *labels, NwBytes text);
 
 /* The class of a text, or -1. */
-extern int	nw_labels_find_text(const NwLabels *labels, NwBytes text);
+extern int nw_labels_find_text(const NwLabels *labels, NwBytes text);
 
 /* The classes in byte order of their texts. */
 extern const int *nw_labels_order(NwLabels *labels);
@@ -53,4 +53,4 @@ extern NwByteSet *nw_byteset_create(MemoryContext mcxt, int expected);
 extern void nw_byteset_add(NwByteSet *set, NwBytes bytes);
 extern bool nw_byteset_has(const NwByteSet *set, NwBytes bytes);
 
-#endif							/* NW_SETS_LABELS_H */
+#endif /* NW_SETS_LABELS_H */

@@ -46,88 +46,84 @@
 #include "sets/own_tables.h"
 #include "sets/pgvector.h"
 
-#define EXTENSION_NAME	"nwhead"
-#define VERSION_NAME	"nw_version"
+#define EXTENSION_NAME "nwhead"
+#define VERSION_NAME "nw_version"
 
 /* In a list of column types: pgvector's type vector. */
-#define VECTOR_TYPE		InvalidOid
+#define VECTOR_TYPE InvalidOid
 
-#define MAX_INDEXES		2
+#define MAX_INDEXES 2
 
 /* An index by which rows are looked up. */
 typedef struct OwnIndex
 {
-	const char *name;			/* NULL where there is none */
-	bool		unique;
-	int			nkeys;
-	AttrNumber	key[2];
+	const char *name; /* NULL where there is none */
+	bool unique;
+	int nkeys;
+	AttrNumber key[2];
 } OwnIndex;
 
 /* What the script makes. */
 typedef struct OwnTable
 {
 	const char *name;
-	bool		secured;		/* by row-level security, with one policy */
-	int			ncolumns;
-	const Oid  *types;			/* [ncolumns] */
-	OwnIndex	index[MAX_INDEXES];
+	bool secured; /* by row-level security, with one policy */
+	int ncolumns;
+	const Oid *types; /* [ncolumns] */
+	OwnIndex index[MAX_INDEXES];
 } OwnTable;
 
-static const Oid registry_types[] = {
-	INT8OID, TEXTOID, REGROLEOID, TEXTOID, TEXTOID, NAMEOID, NAMEOID, NAMEOID,
-	NAMEOID, NAMEOID, NAMEOID, TEXTOID, FLOAT8OID, INT4OID, INT8OID, INT4OID,
-	INT8OID, BOOLOID
-};
+static const Oid registry_types[] = {INT8OID,   TEXTOID, REGROLEOID, TEXTOID, TEXTOID, NAMEOID,
+                                     NAMEOID,   NAMEOID, NAMEOID,    NAMEOID, NAMEOID, TEXTOID,
+                                     FLOAT8OID, INT4OID, INT8OID,    INT4OID, INT8OID, BOOLOID};
 
-static const Oid prototype_types[] = {
-	INT8OID, TEXTOID, INT4OID, VECTOR_TYPE, INT8OID, TEXTOID, FLOAT8OID
-};
+static const Oid prototype_types[] = {INT8OID, TEXTOID, INT4OID,  VECTOR_TYPE,
+                                      INT8OID, TEXTOID, FLOAT8OID};
 
-static const Oid influence_types[] = {
-	INT8OID, INT8OID, BOOLOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID,
-	TEXTOID, FLOAT8OID, FLOAT8OID
-};
+static const Oid influence_types[] = {INT8OID, INT8OID, BOOLOID, TEXTOID,   TEXTOID,  TEXTOID,
+                                      INT4OID, TEXTOID, TEXTOID, FLOAT8OID, FLOAT8OID};
 
-static const Oid suspect_types[] = {
-	INT8OID, INT8OID, TEXTOID, TEXTOID, TEXTOID, FLOAT8OID, FLOAT8OID,
-	FLOAT8OID, FLOAT8OID, INT8OID
-};
+static const Oid suspect_types[] = {INT8OID,   INT8OID,   TEXTOID,   TEXTOID,   TEXTOID,
+                                    FLOAT8OID, FLOAT8OID, FLOAT8OID, FLOAT8OID, INT8OID};
 
-static const Oid saved_types[] = {
-	TEXTOID, NAMEOID, TEXTOID, TEXTOID, NAMEOID, NAMEOID, NAMEOID, NAMEOID,
-	NAMEOID, NAMEOID, TEXTOID, FLOAT8OID, INT4OID, INT8OID, INT4OID, BOOLOID,
-	TEXTOID, INT4OID, VECTOR_TYPE, INT8OID, TEXTOID, FLOAT8OID
-};
+static const Oid saved_types[] = {TEXTOID,     NAMEOID, TEXTOID, TEXTOID,  NAMEOID, NAMEOID,
+                                  NAMEOID,     NAMEOID, NAMEOID, NAMEOID,  TEXTOID, FLOAT8OID,
+                                  INT4OID,     INT8OID, INT4OID, BOOLOID,  TEXTOID, INT4OID,
+                                  VECTOR_TYPE, INT8OID, TEXTOID, FLOAT8OID};
 
-#define COLUMNS(types)	lengthof(types), types
+#define COLUMNS(types) lengthof(types), types
 
 /* By NwOwnTable. */
 static const OwnTable own_tables[] = {
-	{"nw_registry", false, COLUMNS(registry_types),
-	{{"nw_registry_name", true, 1, {Anum_name}}}},
-	{"nw_prototype", true, COLUMNS(prototype_types),
-	{{"nw_prototype_set", false, 1, {Anum_prototype_set}}}},
-	{"nw_diagnosed_influence", true, COLUMNS(influence_types),
-		{{"nw_diagnosed_influence_support", false, 2,
-		{Anum_diagnosis_support, Anum_diagnosis_queries}},
-	{"nw_diagnosed_influence_queries", false, 1, {Anum_diagnosis_queries}}}},
-	{"nw_diagnosed_suspect", true, COLUMNS(suspect_types),
-		{{"nw_diagnosed_suspect_support", false, 2,
-		{Anum_diagnosis_support, Anum_diagnosis_queries}},
-	{"nw_diagnosed_suspect_queries", false, 1, {Anum_diagnosis_queries}}}},
-	{"nw_saved", false, COLUMNS(saved_types), {{0}}}
-};
+	{"nw_registry", false, COLUMNS(registry_types), {{"nw_registry_name", true, 1, {Anum_name}}}},
+	{"nw_prototype",
+     true,
+     COLUMNS(prototype_types),
+     {{"nw_prototype_set", false, 1, {Anum_prototype_set}}}},
+	{"nw_diagnosed_influence",
+     true,
+     COLUMNS(influence_types),
+     {{"nw_diagnosed_influence_support",
+       false,
+       2,
+       {Anum_diagnosis_support, Anum_diagnosis_queries}},
+      {"nw_diagnosed_influence_queries", false, 1, {Anum_diagnosis_queries}}}},
+	{"nw_diagnosed_suspect",
+     true,
+     COLUMNS(suspect_types),
+     {{"nw_diagnosed_suspect_support", false, 2, {Anum_diagnosis_support, Anum_diagnosis_queries}},
+      {"nw_diagnosed_suspect_queries", false, 1, {Anum_diagnosis_queries}}}},
+	{"nw_saved", false, COLUMNS(saved_types), {{0}}}};
 
-StaticAssertDecl(lengthof(own_tables) == NW_OWN_TABLES,
-				 "one description for each table");
+StaticAssertDecl(lengthof(own_tables) == NW_OWN_TABLES, "one description for each table");
 StaticAssertDecl(lengthof(registry_types) == Anum_centroids,
-				 "one type for each column of the registry");
+                 "one type for each column of the registry");
 
 /* What was found to be as it should. */
 typedef struct Verdict
 {
-	Oid			relid;			/* InvalidOid where nothing is known */
-	Oid			index[MAX_INDEXES];
+	Oid relid; /* InvalidOid where nothing is known */
+	Oid index[MAX_INDEXES];
 } Verdict;
 
 static Verdict verdicts[NW_OWN_TABLES];
@@ -139,10 +135,10 @@ forget_relation(Datum arg, Oid relid)
 	(void) arg;
 	for (int i = 0; i < NW_OWN_TABLES; i++)
 	{
-		Verdict    *verdict = &verdicts[i];
+		Verdict *verdict = &verdicts[i];
 
-		if (!OidIsValid(relid) || verdict->relid == relid ||
-			verdict->index[0] == relid || verdict->index[1] == relid)
+		if (!OidIsValid(relid) || verdict->relid == relid || verdict->index[0] == relid ||
+		    verdict->index[1] == relid)
 			verdict->relid = InvalidOid;
 	}
 }
@@ -172,15 +168,15 @@ nw_extension_schema(FunctionCallInfo fcinfo)
 Oid
 nw_extension_find(const char *name, Oid *schema)
 {
-	Relation	rel;
+	Relation rel;
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			extension = InvalidOid;
+	HeapTuple tuple;
+	Oid extension = InvalidOid;
 
 	rel = table_open(ExtensionRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
-				F_NAMEEQ, CStringGetDatum(name));
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+	            CStringGetDatum(name));
 	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -206,26 +202,25 @@ nw_own_name(NwOwnTable table)
 static void
 report_altered(const char *name)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("relation \"%s\" of extension \"%s\" has been altered",
-					name, EXTENSION_NAME),
-			 errdetail("It has to be as the extension's script made it, and to belong to a superuser."),
-			 errhint("Undo the change, or drop the extension and create it again.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+	     errmsg("relation \"%s\" of extension \"%s\" has been altered", name, EXTENSION_NAME),
+	     errdetail("It has to be as the extension's script made it, and to belong to a superuser."),
+	     errhint("Undo the change, or drop the extension and create it again.")));
 }
 
 /* Find a relation of the extension's by its name. */
 static Oid
 find_relation(Oid schema, const char *name)
 {
-	Oid			relid = get_relname_relid(name, schema);
+	Oid relid = get_relname_relid(name, schema);
 
 	if (!OidIsValid(relid))
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation \"%s\" of extension \"%s\" does not exist",
-						name, EXTENSION_NAME),
-				 errhint("Drop the extension and create it again.")));
+		        (errcode(ERRCODE_UNDEFINED_TABLE),
+		         errmsg("relation \"%s\" of extension \"%s\" does not exist", name, EXTENSION_NAME),
+		         errhint("Drop the extension and create it again.")));
 	return relid;
 }
 
@@ -234,14 +229,11 @@ static bool
 is_trustworthy(Relation rel, char relkind)
 {
 	Form_pg_class form = rel->rd_rel;
-	Oid			extension = nw_extension_find(EXTENSION_NAME, NULL);
+	Oid extension = nw_extension_find(EXTENSION_NAME, NULL);
 
-	return form->relkind == relkind &&
-		form->relpersistence == RELPERSISTENCE_PERMANENT &&
-		superuser_arg(form->relowner) &&
-		OidIsValid(extension) &&
-		getExtensionOfObject(RelationRelationId,
-							 RelationGetRelid(rel)) == extension;
+	return form->relkind == relkind && form->relpersistence == RELPERSISTENCE_PERMANENT &&
+	       superuser_arg(form->relowner) && OidIsValid(extension) &&
+	       getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) == extension;
 }
 
 /* True where a table has the columns it was made with, and no others. */
@@ -253,11 +245,9 @@ columns_match(TupleDesc desc, const OwnTable *own)
 	for (int i = 0; i < own->ncolumns; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
-		Oid			type = own->types[i] == VECTOR_TYPE ? nw_vector_oid() :
-			own->types[i];
+		Oid type = own->types[i] == VECTOR_TYPE ? nw_vector_oid() : own->types[i];
 
-		if (attribute->attisdropped || attribute->atttypid != type ||
-			attribute->atttypmod != -1)
+		if (attribute->attisdropped || attribute->atttypid != type || attribute->atttypmod != -1)
 			return false;
 	}
 	return true;
@@ -274,10 +264,9 @@ triggers_match(Relation rel)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
 
-		if (trigger->tgisinternal ?
-			trigger->tgfoid >= FirstUnpinnedObjectId :
-			getExtensionOfObject(ProcedureRelationId, trigger->tgfoid) !=
-			nw_extension_find(EXTENSION_NAME, NULL))
+		if (trigger->tgisinternal ? trigger->tgfoid >= FirstUnpinnedObjectId
+		                          : getExtensionOfObject(ProcedureRelationId, trigger->tgfoid) !=
+		                                nw_extension_find(EXTENSION_NAME, NULL))
 			return false;
 	}
 	return true;
@@ -287,29 +276,26 @@ triggers_match(Relation rel)
 static bool
 policies_match(Relation rel, bool secured)
 {
-	int			npolicies = rel->rd_rsdesc ?
-		list_length(rel->rd_rsdesc->policies) : 0;
+	int npolicies = rel->rd_rsdesc ? list_length(rel->rd_rsdesc->policies) : 0;
 
-	return rel->rd_rel->relrowsecurity == secured &&
-		npolicies == (secured ? 1 : 0);
+	return rel->rd_rel->relrowsecurity == secured && npolicies == (secured ? 1 : 0);
 }
 
 /* True where writing to a table's indexes runs no code but PostgreSQL's. */
 static bool
 indexes_match(Relation rel)
 {
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *cell;
-	bool		match = true;
+	List *indexes = RelationGetIndexList(rel);
+	ListCell *cell;
+	bool match = true;
 
 	foreach(cell, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation index = index_open(lfirst_oid(cell), AccessShareLock);
 
 		match &= index->rd_rel->relam == BTREE_AM_OID &&
-			heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs,
-						   NULL) &&
-			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+		         heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) &&
+		         heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 		for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 			match &= index->rd_opfamily[i] < FirstUnpinnedObjectId;
 		index_close(index, AccessShareLock);
@@ -322,27 +308,22 @@ indexes_match(Relation rel)
 static bool
 index_matches(Oid relid, const OwnIndex *own, Oid indexid, TupleDesc desc)
 {
-	Relation	index = relation_open(indexid, AccessShareLock);
+	Relation index = relation_open(indexid, AccessShareLock);
 	Form_pg_index form = index->rd_index;
-	bool		match;
+	bool match;
 
-	match = index->rd_rel->relkind == RELKIND_INDEX &&
-		index->rd_rel->relam == BTREE_AM_OID &&
-		form->indrelid == relid && form->indisvalid && form->indisready &&
-		form->indislive && form->indisunique == own->unique &&
-		form->indimmediate && form->indnkeyatts == own->nkeys &&
-		form->indnatts == own->nkeys;
+	match = index->rd_rel->relkind == RELKIND_INDEX && index->rd_rel->relam == BTREE_AM_OID &&
+	        form->indrelid == relid && form->indisvalid && form->indisready && form->indislive &&
+	        form->indisunique == own->unique && form->indimmediate &&
+	        form->indnkeyatts == own->nkeys && form->indnatts == own->nkeys;
 	for (int i = 0; match && i < own->nkeys; i++)
 	{
-		bool		is_text = TupleDescAttr(desc, own->key[i] - 1)->atttypid ==
-			TEXTOID;
+		bool is_text = TupleDescAttr(desc, own->key[i] - 1)->atttypid == TEXTOID;
 
 		match = form->indkey.values[i] == own->key[i] &&
-			index->rd_opfamily[i] == (is_text ? TEXT_BTREE_FAM_OID :
-									  INTEGER_BTREE_FAM_OID) &&
-			index->rd_opcintype[i] == (is_text ? TEXTOID : INT8OID) &&
-			index->rd_indcollation[i] == (is_text ? C_COLLATION_OID :
-										  InvalidOid);
+		        index->rd_opfamily[i] == (is_text ? TEXT_BTREE_FAM_OID : INTEGER_BTREE_FAM_OID) &&
+		        index->rd_opcintype[i] == (is_text ? TEXTOID : INT8OID) &&
+		        index->rd_indcollation[i] == (is_text ? C_COLLATION_OID : InvalidOid);
 	}
 	relation_close(index, AccessShareLock);
 	return match;
@@ -352,23 +333,19 @@ index_matches(Oid relid, const OwnIndex *own, Oid indexid, TupleDesc desc)
 static void
 verify_table(Relation rel, Oid schema, const OwnTable *own, Verdict *verdict)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
-	Oid			index[MAX_INDEXES] = {InvalidOid, InvalidOid};
+	TupleDesc desc = RelationGetDescr(rel);
+	Oid index[MAX_INDEXES] = {InvalidOid, InvalidOid};
 
-	if (!is_trustworthy(rel, RELKIND_RELATION) ||
-		RelationGetNamespace(rel) != schema ||
-		strcmp(RelationGetRelationName(rel), own->name) != 0 ||
-		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
-		rel->rd_rel->relispartition || has_subclass(RelationGetRelid(rel)) ||
-		rel->rd_rules != NULL || !columns_match(desc, own) ||
-		!triggers_match(rel) || !policies_match(rel, own->secured) ||
-		!indexes_match(rel))
+	if (!is_trustworthy(rel, RELKIND_RELATION) || RelationGetNamespace(rel) != schema ||
+	    strcmp(RelationGetRelationName(rel), own->name) != 0 ||
+	    rel->rd_rel->relam != HEAP_TABLE_AM_OID || rel->rd_rel->relispartition ||
+	    has_subclass(RelationGetRelid(rel)) || rel->rd_rules != NULL || !columns_match(desc, own) ||
+	    !triggers_match(rel) || !policies_match(rel, own->secured) || !indexes_match(rel))
 		report_altered(own->name);
 	for (int i = 0; i < MAX_INDEXES && own->index[i].name; i++)
 	{
 		index[i] = find_relation(schema, own->index[i].name);
-		if (!index_matches(RelationGetRelid(rel), &own->index[i], index[i],
-						   desc))
+		if (!index_matches(RelationGetRelid(rel), &own->index[i], index[i], desc))
 			report_altered(own->index[i].name);
 	}
 	memcpy(verdict->index, index, sizeof(index));
@@ -379,8 +356,8 @@ Relation
 nw_own_open(Oid schema, NwOwnTable table, LOCKMODE lockmode)
 {
 	const OwnTable *own = &own_tables[table];
-	Verdict    *verdict = &verdicts[table];
-	Relation	rel;
+	Verdict *verdict = &verdicts[table];
+	Relation rel;
 
 	if (lockmode > AccessShareLock)
 		PreventCommandIfReadOnly("UPDATE");
@@ -395,8 +372,8 @@ nw_own_open(Oid schema, NwOwnTable table, LOCKMODE lockmode)
 Oid
 nw_own_relid(Oid schema, NwOwnTable table)
 {
-	Relation	rel = nw_own_open(schema, table, AccessShareLock);
-	Oid			relid = RelationGetRelid(rel);
+	Relation rel = nw_own_open(schema, table, AccessShareLock);
+	Oid relid = RelationGetRelid(rel);
 
 	table_close(rel, AccessShareLock);
 	return relid;
@@ -409,20 +386,18 @@ nw_own_index(Relation rel, NwOwnTable table, AttrNumber column)
 
 	for (int i = 0; i < MAX_INDEXES; i++)
 	{
-		if (own_tables[table].index[i].name &&
-			own_tables[table].index[i].key[0] == column)
+		if (own_tables[table].index[i].name && own_tables[table].index[i].key[0] == column)
 			return verdict->index[i];
 	}
-	elog(ERROR, "table \"%s\" has no index on column %d",
-		 RelationGetRelationName(rel), column);
-	return InvalidOid;			/* keep the compiler quiet */
+	elog(ERROR, "table \"%s\" has no index on column %d", RelationGetRelationName(rel), column);
+	return InvalidOid; /* keep the compiler quiet */
 }
 
 int64
 nw_own_next_version(Oid schema)
 {
-	Oid			relid = find_relation(schema, VERSION_NAME);
-	Relation	rel = relation_open(relid, RowExclusiveLock);
+	Oid relid = find_relation(schema, VERSION_NAME);
+	Relation rel = relation_open(relid, RowExclusiveLock);
 
 	if (!is_trustworthy(rel, RELKIND_SEQUENCE))
 		report_altered(VERSION_NAME);
@@ -433,7 +408,7 @@ nw_own_next_version(Oid schema)
 void
 nw_own_insert(Relation rel, Datum *values, bool *nulls)
 {
-	HeapTuple	tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	HeapTuple tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
 
 	CatalogTupleInsert(rel, tuple);
 	heap_freetuple(tuple);
@@ -442,17 +417,16 @@ nw_own_insert(Relation rel, Datum *values, bool *nulls)
 void
 nw_own_key(ScanKey key, AttrNumber column, int64 value)
 {
-	ScanKeyInit(key, column, BTEqualStrategyNumber, F_INT8EQ,
-				Int64GetDatum(value));
+	ScanKeyInit(key, column, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(value));
 }
 
 void
 nw_own_delete(Relation rel, NwOwnTable table, ScanKey keys, int nkeys)
 {
-	Oid			index = nw_own_index(rel, table, keys[0].sk_attno);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Oid index = nw_own_index(rel, table, keys[0].sk_attno);
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
 	scan = systable_beginscan(rel, index, true, snapshot, nkeys, keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))

@@ -15,14 +15,14 @@
 
 typedef enum NwOwnTable
 {
-	NW_REGISTRY,				/* registered sets */
-	NW_PROTOTYPE,				/* rows of distilled sets */
-	NW_INFLUENCE,				/* what nw_diagnose found */
+	NW_REGISTRY,  /* registered sets */
+	NW_PROTOTYPE, /* rows of distilled sets */
+	NW_INFLUENCE, /* what nw_diagnose found */
 	NW_SUSPECT,
-	NW_SAVED					/* what a dump holds; always empty */
+	NW_SAVED /* what a dump holds; always empty */
 } NwOwnTable;
 
-#define NW_OWN_TABLES	5
+#define NW_OWN_TABLES 5
 
 /* Columns of the registry, in the order of the extension's script. */
 enum
@@ -48,15 +48,15 @@ enum
 };
 
 /* Columns of prototypes and diagnoses by which rows are found. */
-#define Anum_prototype_set		1
-#define Anum_diagnosis_support	1
-#define Anum_diagnosis_queries	2
+#define Anum_prototype_set 1
+#define Anum_diagnosis_support 1
+#define Anum_diagnosis_queries 2
 
 /* The schema the extension lives in: that of the function being called. */
-extern Oid	nw_extension_schema(FunctionCallInfo fcinfo);
+extern Oid nw_extension_schema(FunctionCallInfo fcinfo);
 
 /* The OID of an extension and its schema, or InvalidOid where there is none. */
-extern Oid	nw_extension_find(const char *name, Oid *schema);
+extern Oid nw_extension_find(const char *name, Oid *schema);
 
 /* The name of a table. */
 extern const char *nw_own_name(NwOwnTable table);
@@ -68,10 +68,10 @@ extern const char *nw_own_name(NwOwnTable table);
 extern Relation nw_own_open(Oid schema, NwOwnTable table, LOCKMODE lockmode);
 
 /* The OID of such a table, after the same checks. */
-extern Oid	nw_own_relid(Oid schema, NwOwnTable table);
+extern Oid nw_own_relid(Oid schema, NwOwnTable table);
 
 /* The index by which the rows of an open table are found by a column. */
-extern Oid	nw_own_index(Relation rel, NwOwnTable table, AttrNumber column);
+extern Oid nw_own_index(Relation rel, NwOwnTable table, AttrNumber column);
 
 /* A number never given before. */
 extern int64 nw_own_next_version(Oid schema);
@@ -86,8 +86,7 @@ extern void nw_own_insert(Relation rel, Datum *values, bool *nulls);
  * Delete the rows that match keys, the first of them on an indexed column.  The
  * keys are used up.
  */
-extern void nw_own_delete(Relation rel, NwOwnTable table, ScanKey keys,
-						  int nkeys);
+extern void nw_own_delete(Relation rel, NwOwnTable table, ScanKey keys, int nkeys);
 
 /* Make a key for a column of type int8. */
 extern void nw_own_key(ScanKey key, AttrNumber column, int64 value);
@@ -95,4 +94,4 @@ extern void nw_own_key(ScanKey key, AttrNumber column, int64 value);
 /* Install the callbacks that forget what was verified. */
 extern void nw_own_init(void);
 
-#endif							/* NW_SETS_OWN_TABLES_H */
+#endif /* NW_SETS_OWN_TABLES_H */

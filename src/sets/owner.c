@@ -50,11 +50,10 @@ PG_FUNCTION_INFO_V1(nw_is_owner);
 static Acl *
 read_entries(Oid registry)
 {
-	HeapTuple	tuple = SearchSysCache1(TYPEOID,
-										ObjectIdGetDatum(get_rel_type_id(registry)));
-	Datum		datum;
-	bool		isnull;
-	Acl		   *acl;
+	HeapTuple tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(get_rel_type_id(registry)));
+	Datum datum;
+	bool isnull;
+	Acl *acl;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "could not find the row type of relation %u", registry);
@@ -82,8 +81,8 @@ has_entry(const Acl *acl, Oid role)
 static bool
 is_bound(Oid registry, Oid role)
 {
-	Acl		   *acl;
-	bool		bound;
+	Acl *acl;
+	bool bound;
 
 	if (!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(role)))
 		return false;
@@ -97,8 +96,7 @@ is_bound(Oid registry, Oid role)
 bool
 nw_owner_is_caller(Oid registry, Oid owner)
 {
-	return superuser() ||
-		(is_bound(registry, owner) && has_privs_of_role(GetUserId(), owner));
+	return superuser() || (is_bound(registry, owner) && has_privs_of_role(GetUserId(), owner));
 }
 
 char *
@@ -111,15 +109,14 @@ nw_owner_name(Oid registry, Oid owner)
 static void
 disown_set(Relation registry, HeapTuple tuple)
 {
-	Datum		values[Anum_centroids] = {0};
-	bool		nulls[Anum_centroids] = {0};
-	bool		replace[Anum_centroids] = {0};
-	HeapTuple	changed;
+	Datum values[Anum_centroids] = {0};
+	bool nulls[Anum_centroids] = {0};
+	bool replace[Anum_centroids] = {0};
+	HeapTuple changed;
 
 	values[Anum_owner - 1] = ObjectIdGetDatum(InvalidOid);
 	replace[Anum_owner - 1] = true;
-	changed = heap_modify_tuple(tuple, RelationGetDescr(registry), values,
-								nulls, replace);
+	changed = heap_modify_tuple(tuple, RelationGetDescr(registry), values, nulls, replace);
 	CatalogTupleUpdate(registry, &tuple->t_self, changed);
 	heap_freetuple(changed);
 }
@@ -128,11 +125,11 @@ disown_set(Relation registry, HeapTuple tuple)
 static void
 change_entry(Relation registry, Oid role, bool grant)
 {
-	GrantStmt  *stmt = makeNode(GrantStmt);
-	RoleSpec   *grantee = makeNode(RoleSpec);
-	char	   *schema = get_namespace_name(RelationGetNamespace(registry));
-	Oid			userid;
-	int			context;
+	GrantStmt *stmt = makeNode(GrantStmt);
+	RoleSpec *grantee = makeNode(RoleSpec);
+	char *schema = get_namespace_name(RelationGetNamespace(registry));
+	Oid userid;
+	int context;
 
 	grantee->roletype = ROLESPEC_CSTRING;
 	grantee->rolename = GetUserNameFromId(role, false);
@@ -140,25 +137,22 @@ change_entry(Relation registry, Oid role, bool grant)
 	stmt->is_grant = grant;
 	stmt->targtype = ACL_TARGET_OBJECT;
 	stmt->objtype = OBJECT_TYPE;
-	stmt->objects = list_make1(list_make2(makeString(schema),
-										  makeString(pstrdup(RelationGetRelationName(registry)))));
+	stmt->objects = list_make1(
+		list_make2(makeString(schema), makeString(pstrdup(RelationGetRelationName(registry)))));
 	stmt->grantees = list_make1(grantee);
 	stmt->behavior = DROP_RESTRICT;
 
 	/* as the owner of the type, whom a superuser's session may not be */
 	GetUserIdAndSecContext(&userid, &context);
 	SetUserIdAndSecContext(registry->rd_rel->relowner,
-						   context | SECURITY_LOCAL_USERID_CHANGE |
-						   SECURITY_RESTRICTED_OPERATION);
+	                       context | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
 	ExecuteGrantStmt(stmt);
 	SetUserIdAndSecContext(userid, context);
 	CommandCounterIncrement();
 	if (has_entry(read_entries(RelationGetRelid(registry)), role) != grant)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_IN_USE),
-				 errmsg("schema \"%s\" was renamed by a concurrent transaction",
-						schema),
-				 errhint("Try again.")));
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+		                errmsg("schema \"%s\" was renamed by a concurrent transaction", schema),
+		                errhint("Try again.")));
 }
 
 /*
@@ -168,20 +162,19 @@ change_entry(Relation registry, Oid role, bool grant)
 static void
 make_entry(Relation registry, Oid role)
 {
-	bool		none = read_entries(RelationGetRelid(registry)) == NULL;
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	List	   *owners = list_make1_oid(role);
+	bool none = read_entries(RelationGetRelid(registry)) == NULL;
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	List *owners = list_make1_oid(role);
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	ListCell   *cell;
+	HeapTuple tuple;
+	ListCell *cell;
 
 	scan = systable_beginscan(registry, InvalidOid, false, snapshot, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		bool		isnull;
-		Oid			owner = DatumGetObjectId(heap_getattr(tuple, Anum_owner,
-														  RelationGetDescr(registry),
-														  &isnull));
+		bool isnull;
+		Oid owner =
+			DatumGetObjectId(heap_getattr(tuple, Anum_owner, RelationGetDescr(registry), &isnull));
 
 		if (!none && owner == role)
 			disown_set(registry, tuple);
@@ -198,7 +191,7 @@ make_entry(Relation registry, Oid role)
 static bool
 lock_entry(Oid registry, Oid role, LOCKMODE lockmode, bool wait)
 {
-	LOCKTAG		tag;
+	LOCKTAG tag;
 
 	/* sets are locked by their names under subobject 0 */
 	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, registry, role, 1);
@@ -211,9 +204,9 @@ lock_entry(Oid registry, Oid role, LOCKMODE lockmode, bool wait)
 void
 nw_owner_bind(Oid schema, Oid role)
 {
-	Relation	registry = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
-	Oid			relid = RelationGetRelid(registry);
-	Acl		   *acl;
+	Relation registry = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	Oid relid = RelationGetRelid(registry);
+	Acl *acl;
 
 	(void) lock_entry(relid, role, AccessShareLock, true);
 	acl = read_entries(relid);
@@ -232,19 +225,18 @@ nw_owner_bind(Oid schema, Oid role)
 static bool
 owns_sets(Relation registry, Oid role)
 {
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		found = false;
+	HeapTuple tuple;
+	bool found = false;
 
 	scan = systable_beginscan(registry, InvalidOid, false, snapshot, 0, NULL);
 	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		bool		isnull;
+		bool isnull;
 
-		found = DatumGetObjectId(heap_getattr(tuple, Anum_owner,
-											  RelationGetDescr(registry),
-											  &isnull)) == role;
+		found = DatumGetObjectId(
+					heap_getattr(tuple, Anum_owner, RelationGetDescr(registry), &isnull)) == role;
 	}
 	systable_endscan(scan);
 	UnregisterSnapshot(snapshot);
@@ -254,18 +246,18 @@ owns_sets(Relation registry, Oid role)
 void
 nw_owner_release(Oid schema, Oid role)
 {
-	Relation	registry = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
-	Oid			relid = RelationGetRelid(registry);
-	Acl		   *acl = read_entries(relid);
+	Relation registry = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
+	Oid relid = RelationGetRelid(registry);
+	Acl *acl = read_entries(relid);
 
 	/*
 	 * Where the role is registering another set, or another role gets or
 	 * loses its entry, leave it: an entry too many does little harm.
 	 */
 	if (acl && has_entry(acl, role) && !owns_sets(registry, role) &&
-		lock_entry(relid, role, AccessExclusiveLock, false) &&
-		ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock) &&
-		has_entry(read_entries(relid), role) && !owns_sets(registry, role))
+	    lock_entry(relid, role, AccessExclusiveLock, false) &&
+	    ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock) &&
+	    has_entry(read_entries(relid), role) && !owns_sets(registry, role))
 		change_entry(registry, role, false);
 	table_close(registry, NoLock);
 }
@@ -274,8 +266,7 @@ nw_owner_release(Oid schema, Oid role)
 Datum
 nw_is_owner(PG_FUNCTION_ARGS)
 {
-	Oid			schema = nw_extension_schema(fcinfo);
+	Oid schema = nw_extension_schema(fcinfo);
 
-	PG_RETURN_BOOL(nw_owner_is_caller(nw_own_relid(schema, NW_REGISTRY),
-									  PG_GETARG_OID(0)));
+	PG_RETURN_BOOL(nw_owner_is_caller(nw_own_relid(schema, NW_REGISTRY), PG_GETARG_OID(0)));
 }

@@ -22,4 +22,4 @@ extern void nw_owner_bind(Oid schema, Oid role);
 /* Let go of a role where it owns no set any more. */
 extern void nw_owner_release(Oid schema, Oid role);
 
-#endif							/* NW_SETS_OWNER_H */
+#endif /* NW_SETS_OWNER_H */

@@ -15,38 +15,36 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "bytes/vector_text.h"
 #include "compat.h"
+#include "math/simd/simd.h"
 #include "sets/own_tables.h"
 #include "sets/pgvector.h"
-#include "math/simd/simd.h"
-#include "bytes/vector_text.h"
 
 typedef struct StoredVector
 {
-	int32		vl_len_;
-	int16		dim;
-	int16		unused;
-	float		x[FLEXIBLE_ARRAY_MEMBER];
+	int32 vl_len_;
+	int16 dim;
+	int16 unused;
+	float x[FLEXIBLE_ARRAY_MEMBER];
 } StoredVector;
 
 typedef struct StoredHalfvec
 {
-	int32		vl_len_;
-	int16		dim;
-	int16		unused;
-	uint16		x[FLEXIBLE_ARRAY_MEMBER];
+	int32 vl_len_;
+	int16 dim;
+	int16 unused;
+	uint16 x[FLEXIBLE_ARRAY_MEMBER];
 } StoredHalfvec;
 
-StaticAssertDecl(offsetof(StoredVector, dim) == 4 &&
-				 offsetof(StoredVector, x) == 8,
-				 "vector's layout differs from pgvector's");
-StaticAssertDecl(offsetof(StoredHalfvec, dim) == 4 &&
-				 offsetof(StoredHalfvec, x) == 8,
-				 "halfvec's layout differs from pgvector's");
+StaticAssertDecl(offsetof(StoredVector, dim) == 4 && offsetof(StoredVector, x) == 8,
+                 "vector's layout differs from pgvector's");
+StaticAssertDecl(offsetof(StoredHalfvec, dim) == 4 && offsetof(StoredHalfvec, x) == 8,
+                 "halfvec's layout differs from pgvector's");
 
 /* Type OIDs, looked up once until a type changes. */
-static Oid	vector_oid = InvalidOid;
-static Oid	halfvec_oid = InvalidOid;
+static Oid vector_oid = InvalidOid;
+static Oid halfvec_oid = InvalidOid;
 
 /* Forget the type OIDs. */
 static void
@@ -69,16 +67,16 @@ nw_vector_init(void)
 static Oid
 find_type(const char *name, Oid extension, Oid schema)
 {
-	Oid			type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
-									   CStringGetDatum(name),
-									   ObjectIdGetDatum(schema));
+	Oid type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
+	                           ObjectIdGetDatum(schema));
 
-	if (!OidIsValid(type) ||
-		getExtensionOfObject(TypeRelationId, type) != extension)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("extension \"vector\" has no type \"%s\"", name),
-				 errhint("nwhead needs pgvector 0.7.0 or later: install it, then run ALTER EXTENSION vector UPDATE.")));
+	if (!OidIsValid(type) || getExtensionOfObject(TypeRelationId, type) != extension)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+		     errmsg("extension \"vector\" has no type \"%s\"", name),
+		     errhint(
+				 "nwhead needs pgvector 0.7.0 or later: install it, then run ALTER EXTENSION vector UPDATE.")));
 	return type;
 }
 
@@ -86,17 +84,16 @@ find_type(const char *name, Oid extension, Oid schema)
 static void
 find_types(void)
 {
-	Oid			schema;
-	Oid			extension;
+	Oid schema;
+	Oid extension;
 
 	if (OidIsValid(vector_oid) && OidIsValid(halfvec_oid))
 		return;
 	extension = nw_extension_find("vector", &schema);
 	if (!OidIsValid(extension))
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("extension \"vector\" is not installed"),
-				 errhint("Run CREATE EXTENSION vector.")));
+		        (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("extension \"vector\" is not installed"),
+		         errhint("Run CREATE EXTENSION vector.")));
 	vector_oid = find_type("vector", extension, schema);
 	halfvec_oid = find_type("halfvec", extension, schema);
 }
@@ -135,7 +132,7 @@ nw_vector_read(Datum datum, NwVectorType type)
 	else
 	{
 		StoredHalfvec *half = (StoredHalfvec *) stored;
-		float	   *x = palloc(sizeof(float) * half->dim);
+		float *x = palloc(sizeof(float) * half->dim);
 
 		Assert(type == NW_HALFVEC);
 		nw_simd->half_to_float(half->x, half->dim, x);
@@ -164,7 +161,7 @@ nw_vector_decode(const char *elements, NwVectorType type, int n, float *x)
 Datum
 nw_vector_make(const float *x, int dim)
 {
-	Size		size = offsetof(StoredVector, x) + sizeof(float) * dim;
+	Size size = offsetof(StoredVector, x) + sizeof(float) * dim;
 	StoredVector *stored = palloc0(size);
 
 	SET_VARSIZE(stored, size);
@@ -183,16 +180,16 @@ nw_vector_oid(void)
 NwVectorData
 nw_vector_parse(const char *text)
 {
-	Oid			input;
-	Oid			ioparam;
-	Datum		datum;
-	int			room = nw_vectext_room(text);
+	Oid input;
+	Oid ioparam;
+	Datum datum;
+	int room = nw_vectext_room(text);
 
 	/* the first prediction of a connection need not load pgvector for it */
 	if (room > 0)
 	{
-		float	   *x = palloc(room * sizeof(float));
-		int			dim = nw_vectext_read(text, x, room);
+		float *x = palloc(room * sizeof(float));
+		int dim = nw_vectext_read(text, x, room);
 
 		if (dim > 0)
 			return (NwVectorData) {x, dim};

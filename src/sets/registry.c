@@ -35,29 +35,27 @@
 #include "sets/registry.h"
 
 /* How many names a hint lists. */
-#define HINT_NAMES	20
+#define HINT_NAMES 20
 
 void
 nw_check_tau(double tau)
 {
 	if (!nw_tau_is_valid(tau))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("tau must be positive and finite, not %g", tau),
-				 errhint("Values from %g to %g are accepted; 1 is the default.",
-						 NW_TAU_MIN, NW_TAU_MAX)));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+		                errmsg("tau must be positive and finite, not %g", tau),
+		                errhint("Values from %g to %g are accepted; 1 is the default.", NW_TAU_MIN,
+		                        NW_TAU_MAX)));
 }
 
 NwKernel
 nw_check_kernel(const char *name)
 {
-	NwKernel	kernel;
+	NwKernel kernel;
 
 	if (!nw_kernel_parse(name, &kernel))
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unknown kernel \"%s\"", name),
-				 errhint("The kernels are %s.", NW_KERNEL_NAMES)));
+		        (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown kernel \"%s\"", name),
+		         errhint("The kernels are %s.", NW_KERNEL_NAMES)));
 	return kernel;
 }
 
@@ -65,18 +63,16 @@ nw_check_kernel(const char *name)
 static void
 report_damage(const char *name)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the registry's entry of set \"%s\" is damaged",
-					name ? name : ""),
-			 errhint("Register the set again with replace => true.")));
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+	                errmsg("the registry's entry of set \"%s\" is damaged", name ? name : ""),
+	                errhint("Register the set again with replace => true.")));
 }
 
 /* Copy a text or name attribute, or return NULL. */
 static char *
 get_string(const Datum *values, const bool *nulls, int attnum, TupleDesc desc)
 {
-	Datum		value = values[attnum - 1];
+	Datum value = values[attnum - 1];
 
 	if (nulls[attnum - 1])
 		return NULL;
@@ -89,10 +85,10 @@ get_string(const Datum *values, const bool *nulls, int attnum, TupleDesc desc)
 static NwSet *
 decode_set(HeapTuple tuple, TupleDesc desc)
 {
-	NwSet	   *set = palloc0(sizeof(NwSet));
-	Datum		values[Anum_centroids];
-	bool		nulls[Anum_centroids];
-	char	   *kernel;
+	NwSet *set = palloc0(sizeof(NwSet));
+	Datum values[Anum_centroids];
+	bool nulls[Anum_centroids];
+	char *kernel;
 
 	heap_deform_tuple(tuple, desc, values, nulls);
 	kernel = get_string(values, nulls, Anum_kernel, desc);
@@ -119,13 +115,11 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 		set->dim = DatumGetInt32(values[Anum_dim - 1]);
 	if (!nulls[Anum_version - 1])
 		set->version = DatumGetInt64(values[Anum_version - 1]);
-	set->centroids = !nulls[Anum_centroids - 1] &&
-		DatumGetBool(values[Anum_centroids - 1]);
+	set->centroids = !nulls[Anum_centroids - 1] && DatumGetBool(values[Anum_centroids - 1]);
 
-	if (!set->name || !set->mode || !set->schema || !set->relation ||
-		!set->embedding || !kernel || nulls[Anum_set_id - 1] ||
-		nulls[Anum_version - 1] ||
-		!nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau))
+	if (!set->name || !set->mode || !set->schema || !set->relation || !set->embedding || !kernel ||
+	    nulls[Anum_set_id - 1] || nulls[Anum_version - 1] ||
+	    !nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau))
 		report_damage(set->name);
 	return set;
 }
@@ -142,20 +136,19 @@ begin_find(Relation rel, const char *name, Snapshot snapshot)
 {
 	ScanKeyData key;
 
-	ScanKeyEntryInitialize(&key, 0, Anum_name, BTEqualStrategyNumber,
-						   TEXTOID, C_COLLATION_OID, F_TEXTEQ,
-						   CStringGetTextDatum(name));
-	return systable_beginscan(rel, nw_own_index(rel, NW_REGISTRY, Anum_name),
-							  true, snapshot, 1, &key);
+	ScanKeyEntryInitialize(&key, 0, Anum_name, BTEqualStrategyNumber, TEXTOID, C_COLLATION_OID,
+	                       F_TEXTEQ, CStringGetTextDatum(name));
+	return systable_beginscan(rel, nw_own_index(rel, NW_REGISTRY, Anum_name), true, snapshot, 1,
+	                          &key);
 }
 
 NwSet *
 nw_set_find(Oid schema, const char *name)
 {
-	Relation	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	Relation rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
 	SysScanDesc scan = begin_find(rel, name, GetActiveSnapshot());
-	HeapTuple	tuple = systable_getnext(scan);
-	NwSet	   *set = NULL;
+	HeapTuple tuple = systable_getnext(scan);
+	NwSet *set = NULL;
 
 	if (HeapTupleIsValid(tuple))
 		set = decode_set(tuple, RelationGetDescr(rel));
@@ -167,15 +160,12 @@ nw_set_find(Oid schema, const char *name)
 void
 nw_set_each(Oid schema, NwSetCallback callback, void *arg)
 {
-	Relation	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
-	Relation	index = index_open(nw_own_index(rel, NW_REGISTRY, Anum_name),
-								   AccessShareLock);
-	SysScanDesc scan = systable_beginscan_ordered(rel, index,
-												  GetActiveSnapshot(), 0, NULL);
-	HeapTuple	tuple;
+	Relation rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	Relation index = index_open(nw_own_index(rel, NW_REGISTRY, Anum_name), AccessShareLock);
+	SysScanDesc scan = systable_beginscan_ordered(rel, index, GetActiveSnapshot(), 0, NULL);
+	HeapTuple tuple;
 
-	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan,
-															 ForwardScanDirection)))
+	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan, ForwardScanDirection)))
 	{
 		callback(decode_set(tuple, RelationGetDescr(rel)), arg);
 		CHECK_FOR_INTERRUPTS();
@@ -190,23 +180,20 @@ static char *
 known_names(Oid schema)
 {
 	StringInfoData names;
-	Relation	rel;
-	Relation	index;
+	Relation rel;
+	Relation index;
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	int			n = 0;
+	HeapTuple tuple;
+	int n = 0;
 
 	initStringInfo(&names);
 	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
-	index = index_open(nw_own_index(rel, NW_REGISTRY, Anum_name),
-					   AccessShareLock);
+	index = index_open(nw_own_index(rel, NW_REGISTRY, Anum_name), AccessShareLock);
 	scan = systable_beginscan_ordered(rel, index, GetActiveSnapshot(), 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan,
-															 ForwardScanDirection)))
+	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan, ForwardScanDirection)))
 	{
-		bool		isnull;
-		Datum		name = heap_getattr(tuple, Anum_name, RelationGetDescr(rel),
-										&isnull);
+		bool isnull;
+		Datum name = heap_getattr(tuple, Anum_name, RelationGetDescr(rel), &isnull);
 
 		if (n++ == HINT_NAMES)
 		{
@@ -214,7 +201,7 @@ known_names(Oid schema)
 			break;
 		}
 		appendStringInfo(&names, "%s\"%s\"", n > 1 ? ", " : "",
-						 isnull ? "" : TextDatumGetCString(name));
+		                 isnull ? "" : TextDatumGetCString(name));
 	}
 	systable_endscan_ordered(scan);
 	index_close(index, AccessShareLock);
@@ -225,17 +212,16 @@ known_names(Oid schema)
 NwSet *
 nw_set_get(Oid schema, const char *name)
 {
-	NwSet	   *set = nw_set_find(schema, name);
+	NwSet *set = nw_set_find(schema, name);
 
 	if (set == NULL)
 	{
-		char	   *names = known_names(schema);
+		char *names = known_names(schema);
 
 		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("set \"%s\" is not registered", name),
-				 names ? errhint("The registered sets are %s.", names) :
-				 errhint("Register one with nw_register.")));
+		        (errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("set \"%s\" is not registered", name),
+		         names ? errhint("The registered sets are %s.", names)
+		               : errhint("Register one with nw_register.")));
 	}
 	return set;
 }
@@ -255,27 +241,25 @@ nw_set_owner_name(Oid schema, const NwSet *set)
 void
 nw_set_check_owner(Oid schema, const NwSet *set)
 {
-	char	   *owner;
+	char *owner;
 
 	if (nw_set_is_mine(schema, set))
 		return;
 	owner = nw_set_owner_name(schema, set);
 	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("must be owner of set \"%s\"", set->name),
-			 owner ? errdetail("Set \"%s\" belongs to role \"%s\".",
-							   set->name, owner) :
-			 errdetail("The role that owned set \"%s\" is gone; a superuser can remove it.",
-					   set->name)));
+	        (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+	         errmsg("must be owner of set \"%s\"", set->name),
+	         owner ? errdetail("Set \"%s\" belongs to role \"%s\".", set->name, owner)
+	               : errdetail("The role that owned set \"%s\" is gone; a superuser can remove it.",
+	                           set->name)));
 }
 
 /* Lock a set's name until the transaction ends. */
 static void
 lock_name(Oid schema, const char *name, LOCKMODE lockmode)
 {
-	Oid			registry = nw_own_relid(schema, NW_REGISTRY);
-	uint32		hash = hash_bytes((const unsigned char *) name,
-								  (int) strlen(name));
+	Oid registry = nw_own_relid(schema, NW_REGISTRY);
+	uint32 hash = hash_bytes((const unsigned char *) name, (int) strlen(name));
 
 	PreventCommandIfReadOnly("UPDATE");
 	LockDatabaseObject(registry, hash, 0, lockmode);
@@ -288,9 +272,9 @@ lock_name(Oid schema, const char *name, LOCKMODE lockmode)
 static HeapTuple
 find_current(Relation rel, const char *name)
 {
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	SysScanDesc scan = begin_find(rel, name, snapshot);
-	HeapTuple	tuple = systable_getnext(scan);
+	HeapTuple tuple = systable_getnext(scan);
 
 	if (HeapTupleIsValid(tuple))
 		tuple = heap_copytuple(tuple);
@@ -303,24 +287,20 @@ find_current(Relation rel, const char *name)
 static HeapTuple
 find_unchanged(Relation rel, const NwSet *set, bool any_version)
 {
-	HeapTuple	tuple = find_current(rel, set->name);
-	NwSet	   *now = HeapTupleIsValid(tuple) ?
-		decode_set(tuple, RelationGetDescr(rel)) : NULL;
+	HeapTuple tuple = find_current(rel, set->name);
+	NwSet *now = HeapTupleIsValid(tuple) ? decode_set(tuple, RelationGetDescr(rel)) : NULL;
 
-	if (now == NULL || now->set_id != set->set_id ||
-		(!any_version && now->version != set->version))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("set \"%s\" was changed by a concurrent transaction",
-						set->name),
-				 errhint("Try again.")));
+	if (now == NULL || now->set_id != set->set_id || (!any_version && now->version != set->version))
+		ereport(ERROR, (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+		                errmsg("set \"%s\" was changed by a concurrent transaction", set->name),
+		                errhint("Try again.")));
 	return tuple;
 }
 
 void
 nw_set_hold(Oid schema, const NwSet *set)
 {
-	Relation	rel;
+	Relation rel;
 
 	lock_name(schema, set->name, RowExclusiveLock);
 	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
@@ -332,27 +312,22 @@ nw_set_hold(Oid schema, const NwSet *set)
 static void
 describe_set(const NwSet *set, Datum *values, bool *nulls)
 {
-	const char *const texts[] = {
-		set->name, set->mode, set->parent, nw_kernel_name(set->kernel)
-	};
-	const char *const names[] = {
-		set->schema, set->relation, set->embedding, set->label, set->id,
-		set->weight
-	};
-	const int	text_columns[] = {Anum_name, Anum_mode, Anum_parent, Anum_kernel};
+	const char *const texts[] = {set->name, set->mode, set->parent, nw_kernel_name(set->kernel)};
+	const char *const names[] = {set->schema, set->relation, set->embedding,
+	                             set->label,  set->id,       set->weight};
+	const int text_columns[] = {Anum_name, Anum_mode, Anum_parent, Anum_kernel};
 
 	memset(nulls, 0, sizeof(bool) * Anum_centroids);
 	for (int i = 0; i < (int) lengthof(texts); i++)
 	{
 		nulls[text_columns[i] - 1] = texts[i] == NULL;
-		values[text_columns[i] - 1] = texts[i] ? CStringGetTextDatum(texts[i]) :
-			(Datum) 0;
+		values[text_columns[i] - 1] = texts[i] ? CStringGetTextDatum(texts[i]) : (Datum) 0;
 	}
 	for (int i = 0; i < (int) lengthof(names); i++)
 	{
 		nulls[Anum_schema - 1 + i] = names[i] == NULL;
-		values[Anum_schema - 1 + i] = names[i] ?
-			DirectFunctionCall1(namein, CStringGetDatum(names[i])) : (Datum) 0;
+		values[Anum_schema - 1 + i] =
+			names[i] ? DirectFunctionCall1(namein, CStringGetDatum(names[i])) : (Datum) 0;
 	}
 	values[Anum_set_id - 1] = Int64GetDatum(set->set_id);
 	values[Anum_owner - 1] = ObjectIdGetDatum(set->owner);
@@ -371,8 +346,8 @@ describe_set(const NwSet *set, Datum *values, bool *nulls)
 static void
 insert_row(Oid schema, Relation rel, NwSet *set)
 {
-	Datum		values[Anum_centroids];
-	bool		nulls[Anum_centroids];
+	Datum values[Anum_centroids];
+	bool nulls[Anum_centroids];
 
 	nw_owner_bind(schema, set->owner);
 	set->set_id = set->version = nw_own_next_version(schema);
@@ -384,8 +359,8 @@ insert_row(Oid schema, Relation rel, NwSet *set)
 bool
 nw_set_insert(Oid schema, NwSet *set)
 {
-	Relation	rel;
-	HeapTuple	taken;
+	Relation rel;
+	HeapTuple taken;
 
 	lock_name(schema, set->name, AccessExclusiveLock);
 	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
@@ -400,7 +375,7 @@ nw_set_insert(Oid schema, NwSet *set)
 static void
 delete_copies(Oid schema, NwOwnTable table, AttrNumber column, int64 set_id)
 {
-	Relation	rel = nw_own_open(schema, table, RowExclusiveLock);
+	Relation rel = nw_own_open(schema, table, RowExclusiveLock);
 	ScanKeyData key;
 
 	nw_own_key(&key, column, set_id);
@@ -415,7 +390,7 @@ delete_copies(Oid schema, NwOwnTable table, AttrNumber column, int64 set_id)
 static void
 delete_row(Oid schema, Relation rel, const NwSet *set)
 {
-	HeapTuple	tuple = find_unchanged(rel, set, false);
+	HeapTuple tuple = find_unchanged(rel, set, false);
 
 	delete_copies(schema, NW_PROTOTYPE, Anum_prototype_set, set->set_id);
 	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_support, set->set_id);
@@ -430,7 +405,7 @@ delete_row(Oid schema, Relation rel, const NwSet *set)
 void
 nw_set_replace(Oid schema, const NwSet *old, NwSet *set)
 {
-	Relation	rel;
+	Relation rel;
 
 	lock_name(schema, old->name, AccessExclusiveLock);
 	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
@@ -444,12 +419,12 @@ nw_set_replace(Oid schema, const NwSet *old, NwSet *set)
 void
 nw_set_update_tau(Oid schema, const NwSet *set, double tau)
 {
-	Relation	rel;
-	HeapTuple	tuple;
-	HeapTuple	changed;
-	Datum		values[Anum_centroids] = {0};
-	bool		nulls[Anum_centroids] = {0};
-	bool		replace[Anum_centroids] = {0};
+	Relation rel;
+	HeapTuple tuple;
+	HeapTuple changed;
+	Datum values[Anum_centroids] = {0};
+	bool nulls[Anum_centroids] = {0};
+	bool replace[Anum_centroids] = {0};
 
 	lock_name(schema, set->name, ShareUpdateExclusiveLock);
 	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
@@ -458,8 +433,7 @@ nw_set_update_tau(Oid schema, const NwSet *set, double tau)
 	replace[Anum_tau - 1] = true;
 	values[Anum_version - 1] = Int64GetDatum(nw_own_next_version(schema));
 	replace[Anum_version - 1] = true;
-	changed = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls,
-								replace);
+	changed = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls, replace);
 	CatalogTupleUpdate(rel, &tuple->t_self, changed);
 	CommandCounterIncrement();
 	heap_freetuple(changed);
@@ -470,7 +444,7 @@ nw_set_update_tau(Oid schema, const NwSet *set, double tau)
 void
 nw_set_delete(Oid schema, const NwSet *set)
 {
-	Relation	rel;
+	Relation rel;
 
 	lock_name(schema, set->name, AccessExclusiveLock);
 	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);

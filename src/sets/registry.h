@@ -15,25 +15,25 @@
 /* A registered set, as the active snapshot sees it; NULL where not set. */
 typedef struct NwSet
 {
-	int64		set_id;			/* never used again */
-	char	   *name;
-	Oid			owner;			/* role, which may be gone */
-	char	   *mode;			/* full, or how it was distilled */
-	char	   *parent;			/* the set it was distilled from */
-	char	   *schema;			/* of the rows, also where distilled from */
-	char	   *relation;
-	char	   *embedding;		/* column names */
-	char	   *label;
-	char	   *id;
-	char	   *weight;
-	NwKernel	kernel;
-	double		tau;
-	int			k;				/* prototypes for each class; 0 where full */
-	int64		seed;
-	int			dim;			/* 0 where unknown */
-	bool		centroids;		/* its rows are, or were chosen among,
-								 * centroids: they name no rows */
-	int64		version;
+	int64 set_id; /* never used again */
+	char *name;
+	Oid owner;    /* role, which may be gone */
+	char *mode;   /* full, or how it was distilled */
+	char *parent; /* the set it was distilled from */
+	char *schema; /* of the rows, also where distilled from */
+	char *relation;
+	char *embedding; /* column names */
+	char *label;
+	char *id;
+	char *weight;
+	NwKernel kernel;
+	double tau;
+	int k; /* prototypes for each class; 0 where full */
+	int64 seed;
+	int dim;        /* 0 where unknown */
+	bool centroids; /* its rows are, or were chosen among,
+	                 * centroids: they name no rows */
+	int64 version;
 } NwSet;
 
 /* True where a set consists of prototypes. */
@@ -74,7 +74,7 @@ extern void nw_set_update_tau(Oid schema, const NwSet *set, double tau);
 extern void nw_set_delete(Oid schema, const NwSet *set);
 
 /* Read each set in turn, ordered by name. */
-typedef void (*NwSetCallback) (const NwSet *set, void *arg);
+typedef void (*NwSetCallback)(const NwSet *set, void *arg);
 
 extern void nw_set_each(Oid schema, NwSetCallback callback, void *arg);
 
@@ -93,4 +93,4 @@ extern void nw_check_tau(double tau);
 /* Look up a kernel by name, or say which there are. */
 extern NwKernel nw_check_kernel(const char *name);
 
-#endif							/* NW_SETS_REGISTRY_H */
+#endif /* NW_SETS_REGISTRY_H */

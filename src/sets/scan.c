@@ -39,12 +39,12 @@
 typedef struct NwScanState
 {
 	const NwSource *source;
-	char	   *sql;
+	char *sql;
 	PlannedStmt *plan;
-	bool		label_required;
-	int			label_col;		/* positions in the result, or -1 */
-	int			id_col;
-	int			weight_col;
+	bool label_required;
+	int label_col; /* positions in the result, or -1 */
+	int id_col;
+	int weight_col;
 } NwScanState;
 
 /* A receiver that hands rows to a callback instead of storing them. */
@@ -53,15 +53,15 @@ typedef struct RowReceiver
 	DestReceiver pub;
 	const NwScanState *scan;
 	NwRowCallback callback;
-	void	   *arg;
-	MemoryContext row_mcxt;		/* detoasted values of the current row */
-	const char *previous;		/* where the last row's vector was */
-	const char *first;			/* where that of the page's first row was */
-	bool		next_follows;	/* this page followed the one before */
+	void *arg;
+	MemoryContext row_mcxt; /* detoasted values of the current row */
+	const char *previous;   /* where the last row's vector was */
+	const char *first;      /* where that of the page's first row was */
+	bool next_follows;      /* this page followed the one before */
 } RowReceiver;
 
 /* Bytes from a row's header to its vector, at the most, worth fetching too. */
-#define HEADER_BYTES	64
+#define HEADER_BYTES 64
 
 /*
  * Fetch vectors that the scan will probably return soon.
@@ -77,23 +77,22 @@ static inline void
 prefetch_rows(RowReceiver *receiver, const NwVectorData *vector)
 {
 	const char *here = (const char *) vector->x;
-	ptrdiff_t	step = here - receiver->previous;
-	Size		bytes = vector->dim * sizeof(float) + HEADER_BYTES;
+	ptrdiff_t step = here - receiver->previous;
+	Size bytes = vector->dim * sizeof(float) + HEADER_BYTES;
 
 	if (step > 0 || step < -BLCKSZ)
 	{
 		/* upwards or far: a new page, whose first row this is */
-		ptrdiff_t	from_first = here - receiver->first;
+		ptrdiff_t from_first = here - receiver->first;
 
-		receiver->next_follows = from_first > BLCKSZ - (ptrdiff_t) bytes &&
-			from_first < BLCKSZ + (ptrdiff_t) bytes;
+		receiver->next_follows =
+			from_first > BLCKSZ - (ptrdiff_t) bytes && from_first < BLCKSZ + (ptrdiff_t) bytes;
 		receiver->first = here;
 		step = 0;
 	}
 	if (bytes < BLCKSZ && (receiver->next_follows || step != 0))
 	{
-		const char *next = here - HEADER_BYTES +
-			(receiver->next_follows ? BLCKSZ : step);
+		const char *next = here - HEADER_BYTES + (receiver->next_follows ? BLCKSZ : step);
 
 		for (const char *end = next + bytes; next < end; next += 64)
 			__builtin_prefetch(next);
@@ -107,9 +106,9 @@ check_weight(const NwSource *source, double weight)
 {
 	if (!(weight >= 0) || isinf(weight))
 		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("row weight %g in column \"%s\" of set \"%s\" is not a non-negative number",
-						weight, source->weight, source->set->name)));
+		        (errcode(ERRCODE_DATA_EXCEPTION),
+		         errmsg("row weight %g in column \"%s\" of set \"%s\" is not a non-negative number",
+		                weight, source->weight, source->set->name)));
 }
 
 /* Hand one row to the callback. */
@@ -118,7 +117,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 {
 	RowReceiver *receiver = (RowReceiver *) self;
 	const NwScanState *scan = receiver->scan;
-	NwRow		row = {.weight = 1};
+	NwRow row = {.weight = 1};
 	MemoryContext caller;
 
 	slot_getallattrs(slot);
@@ -149,8 +148,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 	}
 
 	caller = MemoryContextSwitchTo(receiver->row_mcxt);
-	row.vector = nw_vector_read(slot->tts_values[0],
-								scan->source->vector_type);
+	row.vector = nw_vector_read(slot->tts_values[0], scan->source->vector_type);
 	prefetch_rows(receiver, &row.vector);
 	receiver->callback(&row, receiver->arg);
 	MemoryContextSwitchTo(caller);
@@ -180,7 +178,7 @@ write_statement(NwScanState *scan, int columns, int64 limit)
 {
 	const NwSource *source = scan->source;
 	StringInfoData sql;
-	int			n = 1;
+	int n = 1;
 
 	scan->label_col = scan->id_col = scan->weight_col = -1;
 	initStringInfo(&sql);
@@ -193,23 +191,20 @@ write_statement(NwScanState *scan, int columns, int64 limit)
 	}
 	if (columns & NW_SCAN_ID)
 	{
-		appendStringInfo(&sql, ", %s",
-						 source->id ? quote_identifier(source->id) : "ctid");
+		appendStringInfo(&sql, ", %s", source->id ? quote_identifier(source->id) : "ctid");
 		scan->id_col = n++;
 	}
 	if ((columns & NW_SCAN_WEIGHT) && source->weight)
 	{
-		appendStringInfo(&sql, ", %s::pg_catalog.float8",
-						 quote_identifier(source->weight));
+		appendStringInfo(&sql, ", %s::pg_catalog.float8", quote_identifier(source->weight));
 		scan->weight_col = n++;
 	}
 	appendStringInfo(&sql, " FROM %s",
-					 quote_qualified_identifier(source->schema,
-												source->relation));
+	                 quote_qualified_identifier(source->schema, source->relation));
 	if (source->distilled)
-		appendStringInfo(&sql, " WHERE set_id OPERATOR(pg_catalog.=) '"
-						 INT64_FORMAT "'::pg_catalog.int8",
-						 source->set->set_id);
+		appendStringInfo(&sql,
+		                 " WHERE set_id OPERATOR(pg_catalog.=) '" INT64_FORMAT "'::pg_catalog.int8",
+		                 source->set->set_id);
 	if (limit > 0)
 		appendStringInfo(&sql, " LIMIT " INT64_FORMAT, limit);
 	scan->sql = sql.data;
@@ -235,35 +230,31 @@ check_result(const NwScanState *state, const Query *query)
 	RangeTblEntry *rte = linitial_node(RangeTblEntry, query->rtable);
 
 	if (rte->relid != source->relid ||
-		nw_vector_type(result_type(query, 0)) != source->vector_type ||
-		(state->label_col >= 0 &&
-		 result_type(query, state->label_col) !=
-		 getBaseType(source->label_type)) ||
-		(state->id_col >= 0 &&
-		 result_type(query, state->id_col) != getBaseType(source->id_type)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("relation \"%s.%s\" of set \"%s\" has been replaced or altered",
-						source->schema, source->relation, source->set->name),
-				 errhint("Try again.")));
+	    nw_vector_type(result_type(query, 0)) != source->vector_type ||
+	    (state->label_col >= 0 &&
+	     result_type(query, state->label_col) != getBaseType(source->label_type)) ||
+	    (state->id_col >= 0 && result_type(query, state->id_col) != getBaseType(source->id_type)))
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		                errmsg("relation \"%s.%s\" of set \"%s\" has been replaced or altered",
+		                       source->schema, source->relation, source->set->name),
+		                errhint("Try again.")));
 }
 
 /* Plan to read some columns of a set through the executor. */
 static NwScan *
 plan_executor(const NwSource *source, int columns, int64 limit)
 {
-	NwScan	   *scan = palloc0(sizeof(NwScan));
+	NwScan *scan = palloc0(sizeof(NwScan));
 	NwScanState *state = palloc0(sizeof(NwScanState));
-	List	   *rewritten;
-	Query	   *query;
-	bool		steady;
+	List *rewritten;
+	Query *query;
+	bool steady;
 
 	state->source = source;
 	write_statement(state, columns, limit);
 
-	rewritten = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt,
-																 pg_parse_query(state->sql)),
-												   state->sql, NULL, 0, NULL);
+	rewritten = pg_analyze_and_rewrite_fixedparams(
+		linitial_node(RawStmt, pg_parse_query(state->sql)), state->sql, NULL, 0, NULL);
 	if (list_length(rewritten) != 1)
 		elog(ERROR, "unexpected rewrite result");
 	query = linitial_node(Query, rewritten);
@@ -278,11 +269,10 @@ plan_executor(const NwSource *source, int columns, int64 limit)
 	state->plan->jitFlags = 0;
 
 	scan->relids = state->plan->relationOids;
-	scan->steady = steady &&
-		(state->label_col < 0 ||
-		 nw_text_is_steady(source->label_type, &scan->settings)) &&
-		(state->id_col < 0 ||
-		 nw_text_is_steady(source->id_type, &scan->settings));
+	scan->steady =
+		steady &&
+		(state->label_col < 0 || nw_text_is_steady(source->label_type, &scan->settings)) &&
+		(state->id_col < 0 || nw_text_is_steady(source->id_type, &scan->settings));
 	scan->state = state;
 	return scan;
 }
@@ -293,7 +283,7 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	/* an index has no ids, and not the rows without a label */
 	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
 	{
-		NwScan	   *by_index = nw_scan_plan_index(source);
+		NwScan *by_index = nw_scan_plan_index(source);
 
 		if (by_index)
 			return by_index;
@@ -311,7 +301,7 @@ NwScan *
 nw_scan_plan_index(const NwSource *source)
 {
 	NwIndexReader *reader = nw_index_find(source, false);
-	NwScan	   *scan;
+	NwScan *scan;
 
 	if (reader == NULL)
 		return NULL;
@@ -319,9 +309,9 @@ nw_scan_plan_index(const NwSource *source)
 	scan->index = reader;
 	scan->relids = list_make1_oid(source->relid);
 	for (int i = 0; i < reader->nparts; i++)
-		scan->relids = lappend_oid(lappend_oid(scan->relids,
-											   RelationGetRelid(reader->part[i].heap)),
-								   RelationGetRelid(reader->part[i].index));
+		scan->relids =
+			lappend_oid(lappend_oid(scan->relids, RelationGetRelid(reader->part[i].heap)),
+		                RelationGetRelid(reader->part[i].index));
 	scan->steady = nw_text_is_steady(source->label_type, &scan->settings);
 	return scan;
 }
@@ -329,19 +319,15 @@ nw_scan_plan_index(const NwSource *source)
 void
 nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
 {
-	RowReceiver receiver = {
-		.pub = {
-			.receiveSlot = receive_row,
-			.rStartup = startup_receiver,
-			.rShutdown = shutdown_receiver,
-			.rDestroy = shutdown_receiver,
-			.mydest = DestNone
-		},
-		.scan = scan->state,
-		.callback = callback,
-		.arg = arg
-	};
-	QueryDesc  *desc;
+	RowReceiver receiver = {.pub = {.receiveSlot = receive_row,
+	                                .rStartup = startup_receiver,
+	                                .rShutdown = shutdown_receiver,
+	                                .rDestroy = shutdown_receiver,
+	                                .mydest = DestNone},
+	                        .scan = scan->state,
+	                        .callback = callback,
+	                        .arg = arg};
+	QueryDesc *desc;
 
 	if (scan->index)
 	{
@@ -354,12 +340,10 @@ nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
 	/* a registered view may predict from itself */
 	check_stack_depth();
 
-	receiver.row_mcxt = AllocSetContextCreate(CurrentMemoryContext,
-											  "nwhead row",
-											  ALLOCSET_DEFAULT_SIZES);
-	desc = CreateQueryDesc(scan->state->plan, scan->state->sql,
-						   GetActiveSnapshot(), InvalidSnapshot,
-						   &receiver.pub, NULL, NULL, 0);
+	receiver.row_mcxt =
+		AllocSetContextCreate(CurrentMemoryContext, "nwhead row", ALLOCSET_DEFAULT_SIZES);
+	desc = CreateQueryDesc(scan->state->plan, scan->state->sql, GetActiveSnapshot(),
+	                       InvalidSnapshot, &receiver.pub, NULL, NULL, 0);
 	ExecutorStart(desc, 0);
 	nw_executor_run(desc);
 	ExecutorFinish(desc);

@@ -30,37 +30,40 @@
 static Oid
 find_relation(const NwSet *set)
 {
-	RangeVar   *name = makeRangeVar(set->schema, set->relation, -1);
-	Oid			relid = RangeVarGetRelid(name, AccessShareLock, true);
+	RangeVar *name = makeRangeVar(set->schema, set->relation, -1);
+	Oid relid = RangeVarGetRelid(name, AccessShareLock, true);
 
 	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation \"%s.%s\" of set \"%s\" does not exist",
-						set->schema, set->relation, set->name),
-				 errhint("Register the set again with replace => true, or remove it with nw_unregister.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+		     errmsg("relation \"%s.%s\" of set \"%s\" does not exist", set->schema, set->relation,
+		            set->name),
+		     errhint(
+				 "Register the set again with replace => true, or remove it with nw_unregister.")));
 	return relid;
 }
 
 /* Find a column of a set, and its type. */
 static Oid
-find_column(const NwSet *set, Oid relid, const char *column, const char *role,
-			int32 *typmod)
+find_column(const NwSet *set, Oid relid, const char *column, const char *role, int32 *typmod)
 {
-	HeapTuple	tuple = SearchSysCacheAttName(relid, column);
+	HeapTuple tuple = SearchSysCacheAttName(relid, column);
 	Form_pg_attribute attribute;
-	Oid			type;
+	Oid type;
 
 	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s.%s\" does not exist",
-						column, set->schema, set->relation),
-				 errdetail("It is the %s column of set \"%s\".",
-						   role, set->name),
-				 strcmp(role, "id") == 0 ?
-				 errhint("Name the columns with embedding, label and id; id => NULL uses the row's ctid.") :
-				 errhint("Name the columns with embedding, label and id; label => NULL registers unlabelled rows.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+		     errmsg("column \"%s\" of relation \"%s.%s\" does not exist", column, set->schema,
+		            set->relation),
+		     errdetail("It is the %s column of set \"%s\".", role, set->name),
+		     strcmp(role, "id") == 0
+		         ? errhint(
+					   "Name the columns with embedding, label and id; id => NULL uses the row's ctid.")
+		         : errhint(
+					   "Name the columns with embedding, label and id; label => NULL registers unlabelled rows.")));
 	attribute = (Form_pg_attribute) GETSTRUCT(tuple);
 	type = attribute->atttypid;
 	if (typmod)
@@ -73,55 +76,53 @@ find_column(const NwSet *set, Oid relid, const char *column, const char *role,
 static void
 check_relation(const NwSet *set, Oid relid)
 {
-	char		kind = get_rel_relkind(relid);
+	char kind = get_rel_relkind(relid);
 
-	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE &&
-		kind != RELKIND_VIEW && kind != RELKIND_MATVIEW &&
-		kind != RELKIND_FOREIGN_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s.%s\" cannot be a set",
-						set->schema, set->relation),
-				 errhint("A set is a table, partitioned table, view, materialized view or foreign table.")));
+	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE && kind != RELKIND_VIEW &&
+	    kind != RELKIND_MATVIEW && kind != RELKIND_FOREIGN_TABLE)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+		     errmsg("\"%s.%s\" cannot be a set", set->schema, set->relation),
+		     errhint(
+				 "A set is a table, partitioned table, view, materialized view or foreign table.")));
 	if (get_rel_persistence(relid) == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-				 errmsg("temporary relation \"%s\" cannot be a set",
-						set->relation),
-				 errhint("Other sessions could not see its rows; register an ordinary table.")));
-	if (set->id == NULL &&
-		((kind != RELKIND_RELATION && kind != RELKIND_MATVIEW) ||
-		 find_inheritance_children(relid, NoLock) != NIL))
+		        (errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+		         errmsg("temporary relation \"%s\" cannot be a set", set->relation),
+		         errhint("Other sessions could not see its rows; register an ordinary table.")));
+	if (set->id == NULL && ((kind != RELKIND_RELATION && kind != RELKIND_MATVIEW) ||
+	                        find_inheritance_children(relid, NoLock) != NIL))
 		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("set \"%s\" needs an id column", set->name),
-				 errdetail("Only rows of plain tables and materialized views are identified by ctid.")));
+		        (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+		         errmsg("set \"%s\" needs an id column", set->name),
+		         errdetail(
+					 "Only rows of plain tables and materialized views are identified by ctid.")));
 }
 
 /* Insist that a weight column holds numbers. */
 static void
 check_weight_type(const NwSet *set, Oid type)
 {
-	char		category;
-	bool		preferred;
+	char category;
+	bool preferred;
 
 	get_type_category_preferred(getBaseType(type), &category, &preferred);
 	if (category != TYPCATEGORY_NUMERIC)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("weight column \"%s\" of set \"%s\" has type %s",
-						set->weight, set->name, format_type_be(type)),
-				 errhint("Row weights are numbers, such as float8 or integer.")));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+		                errmsg("weight column \"%s\" of set \"%s\" has type %s", set->weight,
+		                       set->name, format_type_be(type)),
+		                errhint("Row weights are numbers, such as float8 or integer.")));
 }
 
 /* Describe the rows of a relation that was registered. */
 static void
 resolve_relation(NwSource *source)
 {
-	NwSet	   *set = source->set;
-	Oid			relid = find_relation(set);
-	Oid			type;
-	int32		typmod;
+	NwSet *set = source->set;
+	Oid relid = find_relation(set);
+	Oid type;
+	int32 typmod;
 
 	check_relation(set, relid);
 	source->relid = relid;
@@ -135,40 +136,39 @@ resolve_relation(NwSource *source)
 	type = find_column(set, relid, set->embedding, "embedding", &typmod);
 	source->vector_type = nw_vector_type(getBaseTypeAndTypmod(type, &typmod));
 	if (source->vector_type == NW_NOT_A_VECTOR)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("embedding column \"%s\" of set \"%s\" has type %s",
-						set->embedding, set->name, format_type_be(type)),
-				 errhint("Embeddings are columns of type vector or halfvec.")));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+		                errmsg("embedding column \"%s\" of set \"%s\" has type %s", set->embedding,
+		                       set->name, format_type_be(type)),
+		                errhint("Embeddings are columns of type vector or halfvec.")));
 	source->dim = nw_vector_typmod_dim(typmod);
 
 	if (set->label)
-		source->label_type = find_column(set, relid, set->label, "label",
-										 NULL);
-	source->id_type = set->id ? find_column(set, relid, set->id, "id", NULL) :
-		TIDOID;
+		source->label_type = find_column(set, relid, set->label, "label", NULL);
+	source->id_type = set->id ? find_column(set, relid, set->id, "id", NULL) : TIDOID;
 	if (set->weight)
-		check_weight_type(set, find_column(set, relid, set->weight, "weight",
-										   NULL));
+		check_weight_type(set, find_column(set, relid, set->weight, "weight", NULL));
 }
 
 /* Describe the prototypes of a distilled set. */
 static void
 resolve_prototypes(NwSource *source, Oid extension)
 {
-	NwSet	   *set = source->set;
-	Relation	rel;
+	NwSet *set = source->set;
+	Relation rel;
 
 	if (!nw_set_is_mine(extension, set))
 	{
-		char	   *owner = nw_set_owner_name(extension, set);
+		char *owner = nw_set_owner_name(extension, set);
 
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for set \"%s\"", set->name),
-				 owner ? errdetail("Prototypes are copies of rows, readable by members of role \"%s\" only.",
-								   owner) :
-				 errdetail("Prototypes are copies of rows, and the role that owned them is gone.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+		     errmsg("permission denied for set \"%s\"", set->name),
+		     owner ? errdetail(
+						 "Prototypes are copies of rows, readable by members of role \"%s\" only.",
+						 owner)
+		           : errdetail(
+						 "Prototypes are copies of rows, and the role that owned them is gone.")));
 	}
 
 	/* the lock is held to the end of the transaction, as on any other set */
@@ -191,7 +191,7 @@ resolve_prototypes(NwSource *source, Oid extension)
 NwSource *
 nw_source_resolve(Oid extension, NwSet *set)
 {
-	NwSource   *source = palloc0(sizeof(NwSource));
+	NwSource *source = palloc0(sizeof(NwSource));
 
 	source->set = set;
 	if (nw_set_is_distilled(set))
@@ -205,7 +205,7 @@ bool
 nw_source_same_origin(const NwSource *a, const NwSource *b)
 {
 	return strcmp(a->set->schema, b->set->schema) == 0 &&
-		strcmp(a->set->relation, b->set->relation) == 0;
+	       strcmp(a->set->relation, b->set->relation) == 0;
 }
 
 void
@@ -213,7 +213,7 @@ nw_source_check_labelled(const NwSource *source)
 {
 	if (!OidIsValid(source->label_type))
 		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("set \"%s\" has no labels", source->set->name),
-				 errdetail("It was registered with label => NULL and can only serve as queries.")));
+		        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		         errmsg("set \"%s\" has no labels", source->set->name),
+		         errdetail("It was registered with label => NULL and can only serve as queries.")));
 }

@@ -15,8 +15,8 @@
 /* A set's relation as the catalogs have it now. */
 typedef struct NwSource
 {
-	NwSet	   *set;
-	bool		distilled;		/* its rows are prototypes */
+	NwSet *set;
+	bool distilled; /* its rows are prototypes */
 
 	/* where the rows are, by name */
 	const char *schema;
@@ -27,43 +27,43 @@ typedef struct NwSource
 	const char *weight;
 
 	/* and what the catalogs say of them */
-	Oid			relid;
+	Oid relid;
 	NwVectorType vector_type;
-	int			dim;			/* declared dimensions, or 0 */
-	Oid			label_type;		/* InvalidOid for a query-only set */
-	Oid			id_type;		/* TIDOID where ctid stands in */
+	int dim;        /* declared dimensions, or 0 */
+	Oid label_type; /* InvalidOid for a query-only set */
+	Oid id_type;    /* TIDOID where ctid stands in */
 } NwSource;
 
 /* Columns a scan is to return beside the embedding. */
-#define NW_SCAN_LABEL	0x01	/* skip rows without one */
-#define NW_SCAN_ID		0x02
-#define NW_SCAN_WEIGHT	0x04	/* skip rows of weight 0 */
-#define NW_SCAN_TRUTH	0x08	/* the label, where there is one */
+#define NW_SCAN_LABEL 0x01 /* skip rows without one */
+#define NW_SCAN_ID 0x02
+#define NW_SCAN_WEIGHT 0x04 /* skip rows of weight 0 */
+#define NW_SCAN_TRUTH 0x08  /* the label, where there is one */
 
 /* One row of a scan; it lives until the callback returns. */
 typedef struct NwRow
 {
 	NwVectorData vector;
-	Datum		label;
-	bool		label_isnull;
-	Datum		id;
-	bool		id_isnull;
-	double		weight;			/* 1 where not asked for */
+	Datum label;
+	bool label_isnull;
+	Datum id;
+	bool id_isnull;
+	double weight; /* 1 where not asked for */
 } NwRow;
 
-typedef void (*NwRowCallback) (const NwRow *row, void *arg);
+typedef void (*NwRowCallback)(const NwRow *row, void *arg);
 
 /* A planned scan. */
 typedef struct NwScan
 {
-	struct NwIndexReader *index;	/* reads the rows instead of the executor,
-									 * where not NULL */
-	List	   *relids;			/* every relation it reads */
-	bool		steady;			/* depends on nothing but these relations'
-								 * rows and the settings; no text that another
-								 * setting can change */
-	List	   *settings;		/* see nw_query_is_steady() */
-	bool		foreign;		/* some of the rows are elsewhere */
+	struct NwIndexReader *index; /* reads the rows instead of the executor,
+	                              * where not NULL */
+	List *relids;                /* every relation it reads */
+	bool steady;                 /* depends on nothing but these relations'
+	                              * rows and the settings; no text that another
+	                              * setting can change */
+	List *settings;              /* see nw_query_is_steady() */
+	bool foreign;                /* some of the rows are elsewhere */
 	struct NwScanState *state;
 } NwScan;
 
@@ -86,8 +86,7 @@ extern void nw_source_check_labelled(const NwSource *source);
 extern NwScan *nw_scan_plan(const NwSource *source, int columns, int64 limit);
 
 /* The plan of the ordinary SELECT that reads all rows of a set. */
-extern const struct PlannedStmt *nw_scan_statement(const NwSource *source,
-												   int columns);
+extern const struct PlannedStmt *nw_scan_statement(const NwSource *source, int columns);
 
 /* The same out of an index: embeddings and labels; NULL where that cannot be. */
 extern NwScan *nw_scan_plan_index(const NwSource *source);
@@ -98,4 +97,4 @@ extern NwScan *nw_scan_plan_index(const NwSource *source);
  */
 extern void nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg);
 
-#endif							/* NW_SETS_SOURCE_H */
+#endif /* NW_SETS_SOURCE_H */

@@ -27,25 +27,25 @@
 
 typedef struct Search
 {
-	List	   *settings;
-	bool		foreign;
+	List *settings;
+	bool foreign;
 } Search;
 
 /* One setting and the value it had. */
 typedef struct Pin
 {
-	ExprState  *state;
-	Datum		value;
-	bool		isnull;
-	int16		typlen;
-	bool		typbyval;
+	ExprState *state;
+	Datum value;
+	bool isnull;
+	int16 typlen;
+	bool typbyval;
 } Pin;
 
 struct NwPins
 {
 	ExprContext *context;
-	int			n;
-	Pin			pin[FLEXIBLE_ARRAY_MEMBER];
+	int n;
+	Pin pin[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /* Say whether the result of a function may change. */
@@ -64,19 +64,16 @@ function_is_mutable(Oid function, void *arg)
 static Expr *
 setting_of(const FuncExpr *call)
 {
-	Node	   *name;
+	Node *name;
 
-	if (call->funcid != F_CURRENT_SETTING_TEXT &&
-		call->funcid != F_CURRENT_SETTING_TEXT_BOOL)
+	if (call->funcid != F_CURRENT_SETTING_TEXT && call->funcid != F_CURRENT_SETTING_TEXT_BOOL)
 		return NULL;
 	name = linitial(call->args);
 	if (!IsA(name, Const) || ((Const *) name)->constisnull)
 		return NULL;
 	return (Expr *) makeFuncExpr(F_CURRENT_SETTING_TEXT_BOOL, TEXTOID,
-								 list_make2(copyObject(name),
-											makeBoolConst(true, false)),
-								 call->funccollid, call->inputcollid,
-								 COERCE_EXPLICIT_CALL);
+	                             list_make2(copyObject(name), makeBoolConst(true, false)),
+	                             call->funccollid, call->inputcollid, COERCE_EXPLICIT_CALL);
 }
 
 /* Add settings to those that matter, by name. */
@@ -85,30 +82,24 @@ add_settings(List **settings, const char *const *names, int n)
 {
 	for (int i = 0; i < n; i++)
 	{
-		Const	   *name = makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-									 CStringGetTextDatum(names[i]), false,
-									 false);
+		Const *name = makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+		                        CStringGetTextDatum(names[i]), false, false);
 
-		*settings = lappend(*settings,
-							makeFuncExpr(F_CURRENT_SETTING_TEXT_BOOL, TEXTOID,
-										 list_make2(name,
-													makeBoolConst(true, false)),
-										 DEFAULT_COLLATION_OID,
-										 DEFAULT_COLLATION_OID,
-										 COERCE_EXPLICIT_CALL));
+		*settings = lappend(*settings, makeFuncExpr(F_CURRENT_SETTING_TEXT_BOOL, TEXTOID,
+		                                            list_make2(name, makeBoolConst(true, false)),
+		                                            DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID,
+		                                            COERCE_EXPLICIT_CALL));
 	}
 }
 
 bool
 nw_text_is_steady(Oid type, List **settings)
 {
-	static const char *const names[] = {
-		"extra_float_digits", "DateStyle", "TimeZone", "IntervalStyle",
-		"bytea_output", "lc_monetary"
-	};
-	Oid			base = getBaseType(type);
-	Oid			function;
-	bool		is_varlena;
+	static const char *const names[] = {"extra_float_digits", "DateStyle",    "TimeZone",
+	                                    "IntervalStyle",      "bytea_output", "lc_monetary"};
+	Oid base = getBaseType(type);
+	Oid function;
+	bool is_varlena;
 
 	if (nw_textout_is_steady(base))
 		return true;
@@ -137,8 +128,7 @@ nw_text_is_steady(Oid type, List **settings)
 
 			/* some that depend on settings are called immutable all the same */
 			getTypeOutputInfo(base, &function, &is_varlena);
-			if (get_typtype(base) != TYPTYPE_BASE ||
-				function_is_mutable(function, NULL))
+			if (get_typtype(base) != TYPTYPE_BASE || function_is_mutable(function, NULL))
 				return false;
 			add_settings(settings, names, lengthof(names));
 			return true;
@@ -159,9 +149,8 @@ entry_is_unsteady(const RangeTblEntry *rte, Search *search)
 			 * sequences belong to no snapshot, and the server's catalogs are
 			 * also written outside of commands
 			 */
-			return rte->tablesample != NULL ||
-				rte->relkind == RELKIND_SEQUENCE ||
-				rte->relid < FirstNormalObjectId;
+			return rte->tablesample != NULL || rte->relkind == RELKIND_SEQUENCE ||
+			       rte->relid < FirstNormalObjectId;
 		case RTE_SUBQUERY:
 		case RTE_JOIN:
 		case RTE_FUNCTION:
@@ -178,17 +167,16 @@ entry_is_unsteady(const RangeTblEntry *rte, Search *search)
 static bool
 unsteady_walker(Node *node, void *arg)
 {
-	Search	   *search = arg;
+	Search *search = arg;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
 	{
-		Query	   *query = (Query *) node;
+		Query *query = (Query *) node;
 
 		return query->commandType != CMD_SELECT || query->rowMarks != NIL ||
-			query_tree_walker(query, unsteady_walker, arg,
-							  QTW_EXAMINE_RTES_BEFORE);
+		       query_tree_walker(query, unsteady_walker, arg, QTW_EXAMINE_RTES_BEFORE);
 	}
 	if (IsA(node, RangeTblEntry))
 		return entry_is_unsteady((RangeTblEntry *) node, search);
@@ -199,7 +187,7 @@ unsteady_walker(Node *node, void *arg)
 	}
 	if (IsA(node, FuncExpr))
 	{
-		Expr	   *setting = setting_of((FuncExpr *) node);
+		Expr *setting = setting_of((FuncExpr *) node);
 
 		if (setting)
 		{
@@ -210,14 +198,12 @@ unsteady_walker(Node *node, void *arg)
 
 	/* the text of a value may depend on settings, whatever its function says */
 	if (IsA(node, CoerceViaIO) &&
-		!nw_text_is_steady(exprType((Node *) ((CoerceViaIO *) node)->arg),
-						   &search->settings))
+	    !nw_text_is_steady(exprType((Node *) ((CoerceViaIO *) node)->arg), &search->settings))
 		return true;
 
 	/* constraints of domains and what is made of values may call anything */
-	if (IsA(node, CoerceToDomain) || IsA(node, NextValueExpr) ||
-		IsA(node, XmlExpr) || nw_is_json_expression(node) ||
-		check_functions_in_node(node, function_is_mutable, NULL))
+	if (IsA(node, CoerceToDomain) || IsA(node, NextValueExpr) || IsA(node, XmlExpr) ||
+	    nw_is_json_expression(node) || check_functions_in_node(node, function_is_mutable, NULL))
 		return true;
 	return expression_tree_walker(node, unsteady_walker, arg);
 }
@@ -225,8 +211,8 @@ unsteady_walker(Node *node, void *arg)
 bool
 nw_query_is_steady(Query *query, List **settings, bool *foreign)
 {
-	Search		search = {NIL, false};
-	bool		steady = !unsteady_walker((Node *) query, &search);
+	Search search = {NIL, false};
+	bool steady = !unsteady_walker((Node *) query, &search);
 
 	*settings = search.settings;
 	*foreign = search.foreign;
@@ -236,21 +222,19 @@ nw_query_is_steady(Query *query, List **settings, bool *foreign)
 NwPins *
 nw_pins_create(const List *settings)
 {
-	NwPins	   *pins = palloc(offsetof(NwPins, pin) +
-							  list_length(settings) * sizeof(Pin));
-	ListCell   *cell;
+	NwPins *pins = palloc(offsetof(NwPins, pin) + list_length(settings) * sizeof(Pin));
+	ListCell *cell;
 
 	pins->context = CreateStandaloneExprContext();
 	pins->n = 0;
 	foreach(cell, settings)
 	{
-		Expr	   *expr = copyObject(lfirst(cell));
-		Pin		   *pin = &pins->pin[pins->n++];
+		Expr *expr = copyObject(lfirst(cell));
+		Pin *pin = &pins->pin[pins->n++];
 
 		get_typlenbyval(exprType((Node *) expr), &pin->typlen, &pin->typbyval);
 		pin->state = ExecInitExpr(expr, NULL);
-		pin->value = ExecEvalExprSwitchContext(pin->state, pins->context,
-											   &pin->isnull);
+		pin->value = ExecEvalExprSwitchContext(pin->state, pins->context, &pin->isnull);
 		if (!pin->isnull)
 			pin->value = datumCopy(pin->value, pin->typbyval, pin->typlen);
 	}
@@ -261,18 +245,16 @@ nw_pins_create(const List *settings)
 bool
 nw_pins_hold(const NwPins *pins)
 {
-	bool		hold = true;
+	bool hold = true;
 
 	for (int i = 0; hold && i < pins->n; i++)
 	{
-		const Pin  *pin = &pins->pin[i];
-		bool		isnull;
-		Datum		value = ExecEvalExprSwitchContext(pin->state,
-													  pins->context, &isnull);
+		const Pin *pin = &pins->pin[i];
+		bool isnull;
+		Datum value = ExecEvalExprSwitchContext(pin->state, pins->context, &isnull);
 
 		hold = isnull == pin->isnull &&
-			(isnull || datumIsEqual(value, pin->value, pin->typbyval,
-									pin->typlen));
+		       (isnull || datumIsEqual(value, pin->value, pin->typbyval, pin->typlen));
 	}
 	if (pins->n > 0)
 		ResetExprContext(pins->context);

@@ -32,4 +32,4 @@ extern NwPins *nw_pins_create(const List *settings);
 /* True where all settings have the same values now. */
 extern bool nw_pins_hold(const NwPins *pins);
 
-#endif							/* NW_SETS_STEADY_H */
+#endif /* NW_SETS_STEADY_H */

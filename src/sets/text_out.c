@@ -14,13 +14,12 @@
 void
 nw_textout_init(NwTextOut *out, Oid type, MemoryContext mcxt)
 {
-	Oid			function;
-	bool		is_varlena;
+	Oid function;
+	bool is_varlena;
 
 	out->type = getBaseType(type);
 	get_typlenbyval(out->type, &out->typlen, &out->typbyval);
-	out->is_text = out->type == TEXTOID || out->type == VARCHAROID ||
-		out->type == BPCHAROID;
+	out->is_text = out->type == TEXTOID || out->type == VARCHAROID || out->type == BPCHAROID;
 	getTypeOutputInfo(out->type, &function, &is_varlena);
 	fmgr_info_cxt(function, &out->output, mcxt);
 }
@@ -28,8 +27,8 @@ nw_textout_init(NwTextOut *out, Oid type, MemoryContext mcxt)
 NwBytes
 nw_textout(NwTextOut *out, Datum value)
 {
-	NwBytes		result;
-	char	   *text;
+	NwBytes result;
+	char *text;
 
 	if (out->is_text)
 		return nw_textout_image(out, &value);
@@ -38,8 +37,8 @@ nw_textout(NwTextOut *out, Datum value)
 	if (out->type == INT8OID || out->type == INT4OID)
 	{
 		text = palloc(MAXINT8LEN + 1);
-		result.len = pg_lltoa(out->type == INT8OID ? DatumGetInt64(value) :
-							  (int64) DatumGetInt32(value), text);
+		result.len = pg_lltoa(
+			out->type == INT8OID ? DatumGetInt64(value) : (int64) DatumGetInt32(value), text);
 		result.data = text;
 		return result;
 	}
@@ -52,7 +51,7 @@ nw_textout(NwTextOut *out, Datum value)
 NwBytes
 nw_textout_image(const NwTextOut *out, Datum *value)
 {
-	NwBytes		result;
+	NwBytes result;
 
 	if (out->typbyval)
 	{
@@ -122,7 +121,7 @@ nw_textout_is_injective(const NwTextOut *out)
 char *
 nw_bytes_copy(MemoryContext mcxt, NwBytes bytes)
 {
-	char	   *copy = MemoryContextAlloc(mcxt, (Size) bytes.len + 1);
+	char *copy = MemoryContextAlloc(mcxt, (Size) bytes.len + 1);
 
 	memcpy(copy, bytes.data, bytes.len);
 	copy[bytes.len] = '\0';
@@ -132,7 +131,7 @@ nw_bytes_copy(MemoryContext mcxt, NwBytes bytes)
 int
 nw_bytes_compare(NwBytes a, NwBytes b)
 {
-	int			cmp = memcmp(a.data, b.data, Min(a.len, b.len));
+	int cmp = memcmp(a.data, b.data, Min(a.len, b.len));
 
 	if (cmp != 0)
 		return cmp;

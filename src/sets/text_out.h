@@ -12,18 +12,18 @@
 /* How the values of one type become text. */
 typedef struct NwTextOut
 {
-	Oid			type;			/* domains resolved */
-	int16		typlen;
-	bool		typbyval;
-	bool		is_text;		/* the value's bytes are its text */
-	FmgrInfo	output;
+	Oid type; /* domains resolved */
+	int16 typlen;
+	bool typbyval;
+	bool is_text; /* the value's bytes are its text */
+	FmgrInfo output;
 } NwTextOut;
 
 /* A run of bytes. */
 typedef struct NwBytes
 {
 	const char *data;
-	int			len;
+	int len;
 } NwBytes;
 
 /* Prepare for a type; the output function's memory goes to mcxt. */
@@ -57,6 +57,6 @@ extern bool nw_textout_is_injective(const NwTextOut *out);
 extern char *nw_bytes_copy(MemoryContext mcxt, NwBytes bytes);
 
 /* Compare bytewise; a prefix sorts first. */
-extern int	nw_bytes_compare(NwBytes a, NwBytes b);
+extern int nw_bytes_compare(NwBytes a, NwBytes b);
 
-#endif							/* NW_SETS_TEXT_OUT_H */
+#endif /* NW_SETS_TEXT_OUT_H */

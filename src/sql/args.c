@@ -11,22 +11,20 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 
-#include "sql/args.h"
 #include "compat.h"
+#include "sql/args.h"
 
 char *
 nw_text_argument(FunctionCallInfo fcinfo, int arg, const char *name)
 {
 	if (PG_ARGISNULL(arg))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("%s must not be null", name)));
+		        (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
 	return text_to_cstring(PG_GETARG_TEXT_PP(arg));
 }
 
 bool
-nw_call_init(NwCall *call, FunctionCallInfo fcinfo, NwQueryForm form,
-			 int support_arg)
+nw_call_init(NwCall *call, FunctionCallInfo fcinfo, NwQueryForm form, int support_arg)
 {
 	memset(call, 0, sizeof(NwCall));
 	if (PG_ARGISNULL(0))
@@ -36,9 +34,8 @@ nw_call_init(NwCall *call, FunctionCallInfo fcinfo, NwQueryForm form,
 	if (form == NW_QUERY_TEXT)
 		call->query = nw_vector_parse(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	else
-		call->query = nw_vector_read(PG_GETARG_DATUM(0),
-									 form == NW_QUERY_VECTOR ? NW_VECTOR :
-									 NW_HALFVEC);
+		call->query =
+			nw_vector_read(PG_GETARG_DATUM(0), form == NW_QUERY_VECTOR ? NW_VECTOR : NW_HALFVEC);
 	call->once = get_fn_expr_arg_stable(fcinfo->flinfo, 0);
 	call->caller = fcinfo->flinfo->fn_mcxt;
 	return true;
@@ -48,10 +45,9 @@ nw_call_init(NwCall *call, FunctionCallInfo fcinfo, NwQueryForm form,
 static int
 text_array(ArrayType *array, Datum **elems, bool **nulls)
 {
-	int			n;
+	int n;
 
-	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT,
-					  elems, nulls, &n);
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, elems, nulls, &n);
 	return n;
 }
 
@@ -59,8 +55,8 @@ text_array(ArrayType *array, Datum **elems, bool **nulls)
 static NwBytes
 text_bytes(Datum datum)
 {
-	text	   *value = DatumGetTextPP(datum);
-	NwBytes		bytes = {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
+	text *value = DatumGetTextPP(datum);
+	NwBytes bytes = {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
 
 	return bytes;
 }
@@ -68,28 +64,24 @@ text_bytes(Datum datum)
 void
 nw_call_classes(NwCall *call, FunctionCallInfo fcinfo, int arg)
 {
-	NwFilter   *filter = &call->filter;
-	Datum	   *elems;
-	bool	   *nulls;
+	NwFilter *filter = &call->filter;
+	Datum *elems;
+	bool *nulls;
 
 	if (PG_ARGISNULL(arg))
 		return;
 	filter->nclasses = text_array(PG_GETARG_ARRAYTYPE_P(arg), &elems, &nulls);
 	if (filter->nclasses == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("classes must name at least one class"),
-				 errhint("Pass NULL for all classes.")));
-	filter->classes = palloc_extended(filter->nclasses * sizeof(NwBytes),
-									  MCXT_ALLOC_HUGE);
-	filter->admitted = nw_byteset_create(CurrentMemoryContext,
-										 filter->nclasses);
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("classes must name at least one class"),
+		                errhint("Pass NULL for all classes.")));
+	filter->classes = palloc_extended(filter->nclasses * sizeof(NwBytes), MCXT_ALLOC_HUGE);
+	filter->admitted = nw_byteset_create(CurrentMemoryContext, filter->nclasses);
 	for (int i = 0; i < filter->nclasses; i++)
 	{
 		if (nulls[i])
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("classes must not contain nulls")));
+			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			                errmsg("classes must not contain nulls")));
 		filter->classes[i] = text_bytes(elems[i]);
 		nw_byteset_add(filter->admitted, filter->classes[i]);
 		CHECK_FOR_INTERRUPTS();
@@ -99,9 +91,9 @@ nw_call_classes(NwCall *call, FunctionCallInfo fcinfo, int arg)
 void
 nw_call_exclude(NwCall *call, FunctionCallInfo fcinfo, int arg)
 {
-	Datum	   *elems;
-	bool	   *nulls;
-	int			n;
+	Datum *elems;
+	bool *nulls;
+	int n;
 
 	if (PG_ARGISNULL(arg))
 		return;
@@ -120,16 +112,15 @@ nw_call_exclude(NwCall *call, FunctionCallInfo fcinfo, int arg)
 int
 nw_top_argument(FunctionCallInfo fcinfo, int arg)
 {
-	int			top;
+	int top;
 
 	if (PG_ARGISNULL(arg))
 		return INT_MAX;
 	top = PG_GETARG_INT32(arg);
 	if (top < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("top must be at least 1, not %d", top),
-				 errhint("Pass NULL for all rows.")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("top must be at least 1, not %d", top),
+		                errhint("Pass NULL for all rows.")));
 	return top;
 }
 

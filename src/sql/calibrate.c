@@ -11,17 +11,17 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
-#include "sql/args.h"
+#include "math/random.h"
 #include "predict/cache.h"
 #include "predict/temperature.h"
+#include "sql/args.h"
 #include "sql/set_pair.h"
-#include "math/random.h"
 
 /* Queries that a calibration looks at: of other sets, and of the set itself. */
-#define MAX_QUERIES		2000
-#define MAX_OWN_QUERIES	1000
+#define MAX_QUERIES 2000
+#define MAX_OWN_QUERIES 1000
 
-#define MAX_STEPS		10000
+#define MAX_STEPS 10000
 
 PG_FUNCTION_INFO_V1(nw_temperature_sweep);
 PG_FUNCTION_INFO_V1(nw_calibrate);
@@ -30,7 +30,7 @@ PG_FUNCTION_INFO_V1(nw_calibrate);
 static double
 tau_argument(FunctionCallInfo fcinfo, int arg)
 {
-	double		tau;
+	double tau;
 
 	if (PG_ARGISNULL(arg))
 		return 0;
@@ -41,30 +41,24 @@ tau_argument(FunctionCallInfo fcinfo, int arg)
 
 /* Read low, high and steps. */
 static void
-range_arguments(FunctionCallInfo fcinfo, int arg, bool required, double *low,
-				double *high, int *steps)
+range_arguments(FunctionCallInfo fcinfo, int arg, bool required, double *low, double *high,
+                int *steps)
 {
 	*low = tau_argument(fcinfo, arg);
 	*high = tau_argument(fcinfo, arg + 1);
 	if ((*low == 0) != (*high == 0) || (required && *low == 0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 required ? errmsg("low and high must not be null") :
-				 errmsg("low and high must be given together")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+		                required ? errmsg("low and high must not be null")
+		                         : errmsg("low and high must be given together")));
 	if (*low > *high)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("low (%g) must not be above high (%g)", *low, *high)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("low (%g) must not be above high (%g)", *low, *high)));
 	if (PG_ARGISNULL(arg + 2))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("steps must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("steps must not be null")));
 	*steps = PG_GETARG_INT32(arg + 2);
 	if (*steps < 1 || *steps > MAX_STEPS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("steps must be between 1 and %d, not %d",
-						MAX_STEPS, *steps)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("steps must be between 1 and %d, not %d", MAX_STEPS, *steps)));
 }
 
 /*
@@ -76,14 +70,14 @@ Datum
 nw_temperature_sweep(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	NwPair		pair;
-	NwBatch		batch = {0};
-	NwTuning	tuning = {.mcxt = CurrentMemoryContext};
-	NwSweep    *sweep;
-	double		low;
-	double		high;
-	double	   *tau;
-	int			steps;
+	NwPair pair;
+	NwBatch batch = {0};
+	NwTuning tuning = {.mcxt = CurrentMemoryContext};
+	NwSweep *sweep;
+	double low;
+	double high;
+	double *tau;
+	int steps;
 
 	(void) nw_text_argument(fcinfo, 1, "queries");
 	range_arguments(fcinfo, 2, true, &low, &high, &steps);
@@ -102,18 +96,16 @@ nw_temperature_sweep(PG_FUNCTION_ARGS)
 	for (int i = 0; i < steps; i++)
 	{
 		const NwSweepPoint *point = &sweep->point[i];
-		int64		seen = sweep->queries - sweep->unseen;
-		Datum		values[8] = {
-			Float8GetDatum(point->tau),
-			Float8GetDatum(nw_sweep_nll(sweep, i)),
-			Float8GetDatum(nw_bins_ece(point->bins)),
-			Float8GetDatum((double) point->wrong / Max(sweep->queries, 1)),
-			Int64GetDatum(sweep->queries),
-			Int64GetDatum(sweep->unseen),
-			CStringGetTextDatum(pair.support->set->name),
-			CStringGetTextDatum(pair.queries->set->name)
-		};
-		bool		nulls[8] = {false};
+		int64 seen = sweep->queries - sweep->unseen;
+		Datum values[8] = {Float8GetDatum(point->tau),
+		                   Float8GetDatum(nw_sweep_nll(sweep, i)),
+		                   Float8GetDatum(nw_bins_ece(point->bins)),
+		                   Float8GetDatum((double) point->wrong / Max(sweep->queries, 1)),
+		                   Int64GetDatum(sweep->queries),
+		                   Int64GetDatum(sweep->unseen),
+		                   CStringGetTextDatum(pair.support->set->name),
+		                   CStringGetTextDatum(pair.queries->set->name)};
+		bool nulls[8] = {false};
 
 		nulls[1] = seen == 0;
 		nulls[2] = nulls[3] = sweep->queries == 0;
@@ -126,27 +118,26 @@ nw_temperature_sweep(PG_FUNCTION_ARGS)
 typedef struct Calibration
 {
 	const NwPair *pair;
-	NwSupport  *support;
-	NwSupport  *queries;		/* NULL where the support's own rows are */
-	int64	   *sample;			/* rows of queries, or of support */
-	int			nsample;
+	NwSupport *support;
+	NwSupport *queries; /* NULL where the support's own rows are */
+	int64 *sample;      /* rows of queries, or of support */
+	int nsample;
 } Calibration;
 
 /* Choose at most max of n rows by a fixed seed, in ascending order. */
 static int64 *
 choose_sample(int64 n, int max, int *chosen)
 {
-	int64	   *rows = palloc(Max(Min(n, max), 1) * sizeof(int64));
-	NwRandom	random;
-	int64		left = n;
+	int64 *rows = palloc(Max(Min(n, max), 1) * sizeof(int64));
+	NwRandom random;
+	int64 left = n;
 
 	nw_random_seed(&random, 0);
 	*chosen = 0;
 	for (int64 i = 0; i < n; i++, left--)
 	{
 		/* each row with the odds that leave exactly max in the end */
-		if ((int64) nw_random_below(&random, left) <
-			Min(n, max) - *chosen)
+		if ((int64) nw_random_below(&random, left) < Min(n, max) - *chosen)
 			rows[(*chosen)++] = i;
 	}
 	return rows;
@@ -157,21 +148,18 @@ static void
 calibration_pass(NwTuning *tuning)
 {
 	Calibration *calibration = tuning->arg;
-	MemoryContext pass_mcxt = AllocSetContextCreate(CurrentMemoryContext,
-													"nwhead calibration",
-													ALLOCSET_DEFAULT_SIZES);
+	MemoryContext pass_mcxt =
+		AllocSetContextCreate(CurrentMemoryContext, "nwhead calibration", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(pass_mcxt);
-	NwBatch		batch = {
-		.source = calibration->pair->support,
-		.leave_one_out = calibration->queries == NULL ||
-		calibration->pair->leave_one_out
-	};
+	NwBatch batch = {.source = calibration->pair->support,
+	                 .leave_one_out =
+	                     calibration->queries == NULL || calibration->pair->leave_one_out};
 
 	nw_tuning_attach(tuning, &batch);
 	nw_batch_open_support(&batch, calibration->support);
 	for (int i = 0; i < calibration->nsample; i++)
 	{
-		int64		row = calibration->sample[i];
+		int64 row = calibration->sample[i];
 
 		if (calibration->queries)
 			nw_batch_ask_row(&batch, calibration->queries, row);
@@ -187,14 +175,13 @@ calibration_pass(NwTuning *tuning)
 static void
 read_sets(Calibration *calibration, const NwPair *pair)
 {
-	int			columns = NW_SCAN_LABEL | NW_SCAN_WEIGHT;
+	int columns = NW_SCAN_LABEL | NW_SCAN_WEIGHT;
 
 	/* of rows alike in all else, which comes first shows only in their ids */
 	if (pair->queries == NULL || pair->leave_one_out)
 		columns |= NW_SCAN_ID;
 	calibration->pair = pair;
-	calibration->support = nw_support_read(pair->support, columns,
-										   nw_cache_bound());
+	calibration->support = nw_support_read(pair->support, columns, nw_cache_bound());
 	if (calibration->support == NULL)
 		nw_support_report_too_big(pair->support);
 	nw_support_check_rows(calibration->support, pair->support);
@@ -203,27 +190,23 @@ read_sets(Calibration *calibration, const NwPair *pair)
 	{
 		nw_source_check_labelled(pair->queries);
 		calibration->queries =
-			nw_support_read(pair->queries, NW_SCAN_LABEL | NW_SCAN_ID,
-							nw_cache_bound());
+			nw_support_read(pair->queries, NW_SCAN_LABEL | NW_SCAN_ID, nw_cache_bound());
 		if (calibration->queries == NULL)
 			nw_support_report_too_big(pair->queries);
 		nw_support_check_rows(calibration->queries, pair->queries);
 		nw_support_sort(calibration->queries, true);
-		calibration->sample = choose_sample(calibration->queries->n,
-											MAX_QUERIES,
-											&calibration->nsample);
+		calibration->sample =
+			choose_sample(calibration->queries->n, MAX_QUERIES, &calibration->nsample);
 	}
 	else
 	{
 		if (pair->support->set->centroids)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("set \"%s\" cannot be calibrated on its own centroids",
-							pair->support->set->name),
-					 errhint("Name a set of labelled queries.")));
-		calibration->sample = choose_sample(calibration->support->n,
-											MAX_OWN_QUERIES,
-											&calibration->nsample);
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			                errmsg("set \"%s\" cannot be calibrated on its own centroids",
+			                       pair->support->set->name),
+			                errhint("Name a set of labelled queries.")));
+		calibration->sample =
+			choose_sample(calibration->support->n, MAX_OWN_QUERIES, &calibration->nsample);
 	}
 }
 
@@ -236,20 +219,16 @@ read_sets(Calibration *calibration, const NwPair *pair)
 Datum
 nw_calibrate(PG_FUNCTION_ARGS)
 {
-	NwPair		pair;
+	NwPair pair;
 	Calibration calibration = {0};
-	NwTuning	tuning = {
-		.pass = calibration_pass,
-		.arg = &calibration,
-		.mcxt = CurrentMemoryContext
-	};
-	NwTuned		tuned;
-	TupleDesc	desc;
-	double		low;
-	double		high;
-	int			steps;
-	Datum		values[9];
-	bool		nulls[9] = {false};
+	NwTuning tuning = {.pass = calibration_pass, .arg = &calibration, .mcxt = CurrentMemoryContext};
+	NwTuned tuned;
+	TupleDesc desc;
+	double low;
+	double high;
+	int steps;
+	Datum values[9];
+	bool nulls[9] = {false};
 
 	range_arguments(fcinfo, 2, false, &low, &high, &steps);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -262,9 +241,9 @@ nw_calibrate(PG_FUNCTION_ARGS)
 	tuned = nw_tune(&tuning, pair.support->set->tau, low, high, steps);
 	if (tuned.flawless)
 		ereport(NOTICE,
-				(errmsg("every query is predicted right, so they set no lower bound to tau"),
-				 errdetail("A cautious value was chosen."),
-				 errhint("Calibrate with queries that are harder, or more of them.")));
+		        (errmsg("every query is predicted right, so they set no lower bound to tau"),
+		         errdetail("A cautious value was chosen."),
+		         errhint("Calibrate with queries that are harder, or more of them.")));
 	if (tuned.tau != pair.support->set->tau)
 		nw_set_update_tau(pair.schema, pair.support->set, tuned.tau);
 	PopActiveSnapshot();
@@ -278,6 +257,5 @@ nw_calibrate(PG_FUNCTION_ARGS)
 	values[8] = Float8GetDatum(tuned.ece);
 	nulls[5] = nulls[6] = tuned.seen == 0;
 	nulls[7] = nulls[8] = tuned.n == 0;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
-													  values, nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }

@@ -24,16 +24,16 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "sql/args.h"
-#include "predict/batch.h"
-#include "predict/cache.h"
 #include "math/elementary.h"
-#include "sql/influence.h"
-#include "sets/own_tables.h"
-#include "sql/set_pair.h"
-#include "sql/progress.h"
 #include "math/simd/simd.h"
 #include "math/sum.h"
+#include "predict/batch.h"
+#include "predict/cache.h"
+#include "sets/own_tables.h"
+#include "sql/args.h"
+#include "sql/influence.h"
+#include "sql/progress.h"
+#include "sql/set_pair.h"
 
 PG_FUNCTION_INFO_V1(nw_diagnose);
 PG_FUNCTION_INFO_V1(nw_suspects);
@@ -41,31 +41,31 @@ PG_FUNCTION_INFO_V1(nw_suspects);
 /* What the other supports say of one. */
 typedef struct Suspect
 {
-	int64		row;			/* of the support */
-	int			suggested;		/* class of the most probable other label */
-	double		probability;	/* of its own label */
-	double		log_margin;
-	double		margin;
+	int64 row;          /* of the support */
+	int suggested;      /* class of the most probable other label */
+	double probability; /* of its own label */
+	double log_margin;
+	double margin;
 } Suspect;
 
 /* All suspects, and how far the work has come. */
 typedef struct Suspects
 {
 	const NwSupport *support;
-	Suspect    *item;			/* [n] */
-	int64		n;
-	int64		asked;
+	Suspect *item; /* [n] */
+	int64 n;
+	int64 asked;
 } Suspects;
 
 /* Note what the other supports say of one. */
 static void
 add_suspect(const NwAnswer *answer, void *arg)
 {
-	Suspects   *suspects = arg;
+	Suspects *suspects = arg;
 	const NwTally *tally = &answer->tally;
-	int			own = nw_tally_position(tally, answer->truth_class);
-	int			other = -1;
-	Suspect    *suspect;
+	int own = nw_tally_position(tally, answer->truth_class);
+	int other = -1;
+	Suspect *suspect;
 
 	if (++suspects->asked % 64 == 0)
 		nw_progress("checking support", suspects->asked, suspects->support->n);
@@ -75,26 +75,22 @@ add_suspect(const NwAnswer *answer, void *arg)
 		return;
 	for (int i = 0; i < tally->nclasses; i++)
 	{
-		if (i != own && (other < 0 ||
-						 nw_scaled_compare(tally->value[i],
-										   tally->value[other]) > 0))
+		if (i != own && (other < 0 || nw_scaled_compare(tally->value[i], tally->value[other]) > 0))
 			other = i;
 	}
 	suspect = &suspects->item[suspects->n++];
 	suspect->row = answer->own_row;
 	suspect->suggested = tally->class[other];
 	suspect->probability = nw_tally_probability(tally, own);
-	suspect->log_margin = nw_scaled_log_ratio(tally->value[own],
-											  tally->value[other]);
-	suspect->margin = suspect->probability -
-		nw_tally_probability(tally, other);
+	suspect->log_margin = nw_scaled_log_ratio(tally->value[own], tally->value[other]);
+	suspect->margin = suspect->probability - nw_tally_probability(tally, other);
 }
 
 /* The id of a row; NULL where it is null. */
 static const char *
 row_id(const NwSupport *support, int64 row)
 {
-	int			place;
+	int place;
 	const NwChunk *chunk = nw_support_locate(support, row, &place);
 
 	return chunk->id[place];
@@ -104,7 +100,7 @@ row_id(const NwSupport *support, int64 row)
 static int
 row_class(const NwSupport *support, int64 row)
 {
-	int			place;
+	int place;
 	const NwChunk *chunk = nw_support_locate(support, row, &place);
 
 	return chunk->class[place];
@@ -123,7 +119,7 @@ compare_suspects(const void *a, const void *b, void *arg)
 	{
 		const char *id_x = row_id(arg, x->row);
 		const char *id_y = row_id(arg, y->row);
-		int			cmp = id_x && id_y ? strcmp(id_x, id_y) : 0;
+		int cmp = id_x && id_y ? strcmp(id_x, id_y) : 0;
 
 		return cmp != 0 ? cmp : (x->row < y->row ? -1 : 1);
 	}
@@ -134,29 +130,23 @@ compare_suspects(const void *a, const void *b, void *arg)
 static void
 find_suspects(Suspects *suspects, NwSupport *support)
 {
-	NwBatch		batch = {
-		.leave_one_out = true,
-		.callback = add_suspect,
-		.arg = suspects
-	};
+	NwBatch batch = {.leave_one_out = true, .callback = add_suspect, .arg = suspects};
 
 	suspects->support = support;
-	suspects->item = palloc_extended(sizeof(Suspect) * Max(support->n, 1),
-									 MCXT_ALLOC_HUGE);
+	suspects->item = palloc_extended(sizeof(Suspect) * Max(support->n, 1), MCXT_ALLOC_HUGE);
 	nw_batch_open_support(&batch, support);
 	for (int64 i = 0; i < support->n; i++)
 		nw_batch_ask_own(&batch, i);
 	nw_batch_finish(&batch);
-	qsort_arg(suspects->item, suspects->n, sizeof(Suspect), compare_suspects,
-			  support);
+	qsort_arg(suspects->item, suspects->n, sizeof(Suspect), compare_suspects, support);
 }
 
 /* Read the support of a diagnosis. */
 static NwSupport *
 read_support(const NwSource *source)
 {
-	NwSupport  *support = nw_support_read(source, NW_SCAN_LABEL | NW_SCAN_ID |
-										  NW_SCAN_WEIGHT, nw_cache_bound());
+	NwSupport *support =
+		nw_support_read(source, NW_SCAN_LABEL | NW_SCAN_ID | NW_SCAN_WEIGHT, nw_cache_bound());
 
 	if (support == NULL)
 		nw_support_report_too_big(source);
@@ -174,12 +164,12 @@ Datum
 nw_suspects(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	Oid			schema = nw_extension_schema(fcinfo);
-	char	   *name = nw_text_argument(fcinfo, 0, "support");
-	int			top = nw_top_argument(fcinfo, 1);
-	NwSource   *source;
-	NwSupport  *support;
-	Suspects	suspects = {0};
+	Oid schema = nw_extension_schema(fcinfo);
+	char *name = nw_text_argument(fcinfo, 0, "support");
+	int top = nw_top_argument(fcinfo, 1);
+	NwSource *source;
+	NwSupport *support;
+	Suspects suspects = {0};
 
 	source = nw_source_resolve(schema, nw_set_get(schema, name));
 	nw_source_check_labelled(source);
@@ -190,18 +180,16 @@ nw_suspects(PG_FUNCTION_ARGS)
 	{
 		const Suspect *suspect = &suspects.item[i];
 		const char *id = row_id(support, suspect->row);
-		int			class = row_class(support, suspect->row);
-		Datum		values[8] = {
-			id ? CStringGetTextDatum(id) : (Datum) 0,
-			nw_bytes_datum(support->labels->text[class]),
-			nw_bytes_datum(support->labels->text[suspect->suggested]),
-			Float8GetDatum(suspect->probability),
-			Float8GetDatum(suspect->log_margin),
-			Float8GetDatum(suspect->margin),
-			CStringGetTextDatum(name),
-			Float8GetDatum(support->tau)
-		};
-		bool		nulls[8] = {id == NULL};
+		int class = row_class(support, suspect->row);
+		Datum values[8] = {id ? CStringGetTextDatum(id) : (Datum) 0,
+		                   nw_bytes_datum(support->labels->text[class]),
+		                   nw_bytes_datum(support->labels->text[suspect->suggested]),
+		                   Float8GetDatum(suspect->probability),
+		                   Float8GetDatum(suspect->log_margin),
+		                   Float8GetDatum(suspect->margin),
+		                   CStringGetTextDatum(name),
+		                   Float8GetDatum(support->tau)};
+		bool nulls[8] = {id == NULL};
 
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
@@ -214,38 +202,35 @@ typedef struct Diagnosis
 {
 	const NwPair *pair;
 	const NwBatch *batch;
-	Relation	influences;		/* the tables it is written to */
-	Relation	suspects;
-	NwSum	   *total;			/* [support->n] influence over all queries */
-	int64	   *harmful;		/* [support->n] queries it harmed most */
-	NwLabels   *ids;			/* support ids, numbered */
-	int64	   *row_of_id;		/* [ids->n] first row of that id */
-	int64		written;
-	int64		asked;
+	Relation influences; /* the tables it is written to */
+	Relation suspects;
+	NwSum *total;     /* [support->n] influence over all queries */
+	int64 *harmful;   /* [support->n] queries it harmed most */
+	NwLabels *ids;    /* support ids, numbered */
+	int64 *row_of_id; /* [ids->n] first row of that id */
+	int64 written;
+	int64 asked;
 } Diagnosis;
 
 /* Store one line of a query's most helpful or most harmful supports. */
 static void
-store_influence(Diagnosis *diagnosis, const NwAnswer *answer, NwBytes predicted,
-				bool helpful, int rank, const NwTopItem *item, double influence)
+store_influence(Diagnosis *diagnosis, const NwAnswer *answer, NwBytes predicted, bool helpful,
+                int rank, const NwTopItem *item, double influence)
 {
 	const NwTally *tally = &answer->tally;
-	double		weight = nw_scaled_ratio(nw_scaled_exp(item->score),
-										 tally->total);
-	Datum		values[] = {
-		Int64GetDatum(diagnosis->pair->support->set->set_id),
-		Int64GetDatum(diagnosis->pair->queries->set->set_id),
-		BoolGetDatum(helpful),
-		answer->query_id ? CStringGetTextDatum(answer->query_id) : (Datum) 0,
-		nw_bytes_datum(answer->truth),
-		nw_bytes_datum(predicted),
-		Int32GetDatum(rank),
-		item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
-		nw_bytes_datum(tally->labels->text[item->class]),
-		Float8GetDatum(weight),
-		Float8GetDatum(influence)
-	};
-	bool		nulls[lengthof(values)] = {false};
+	double weight = nw_scaled_ratio(nw_scaled_exp(item->score), tally->total);
+	Datum values[] = {Int64GetDatum(diagnosis->pair->support->set->set_id),
+	                  Int64GetDatum(diagnosis->pair->queries->set->set_id),
+	                  BoolGetDatum(helpful),
+	                  answer->query_id ? CStringGetTextDatum(answer->query_id) : (Datum) 0,
+	                  nw_bytes_datum(answer->truth),
+	                  nw_bytes_datum(predicted),
+	                  Int32GetDatum(rank),
+	                  item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
+	                  nw_bytes_datum(tally->labels->text[item->class]),
+	                  Float8GetDatum(weight),
+	                  Float8GetDatum(influence)};
+	bool nulls[lengthof(values)] = {false};
 
 	nulls[3] = answer->query_id == NULL;
 	nulls[7] = item->id == NULL;
@@ -256,10 +241,10 @@ store_influence(Diagnosis *diagnosis, const NwAnswer *answer, NwBytes predicted,
 /* Scores of one query's supports, split as masses want them. */
 typedef struct Terms
 {
-	double	   *score;			/* [n], -HUGE_VAL where left out */
-	double	   *bin;
-	uint64_t   *hi;
-	uint64_t   *lo;
+	double *score; /* [n], -HUGE_VAL where left out */
+	double *bin;
+	uint64_t *hi;
+	uint64_t *lo;
 } Terms;
 
 /* Turn the measures of an answer into terms. */
@@ -267,30 +252,24 @@ static void
 make_terms(Terms *terms, const NwAnswer *answer, const NwBatch *batch)
 {
 	const NwSupport *support = batch->support;
-	int64		base = 0;
+	int64 base = 0;
 
-	terms->score = palloc_extended(sizeof(double) * support->n,
-								   MCXT_ALLOC_HUGE);
+	terms->score = palloc_extended(sizeof(double) * support->n, MCXT_ALLOC_HUGE);
 	terms->bin = palloc_extended(sizeof(double) * support->n, MCXT_ALLOC_HUGE);
-	terms->hi = palloc_extended(sizeof(uint64_t) * support->n,
-								MCXT_ALLOC_HUGE);
-	terms->lo = palloc_extended(sizeof(uint64_t) * support->n,
-								MCXT_ALLOC_HUGE);
+	terms->hi = palloc_extended(sizeof(uint64_t) * support->n, MCXT_ALLOC_HUGE);
+	terms->lo = palloc_extended(sizeof(uint64_t) * support->n, MCXT_ALLOC_HUGE);
 	for (int c = 0; c < support->nchunks; c++)
 	{
 		const NwChunk *chunk = &support->chunk[c];
-		double	   *score = terms->score + base;
+		double *score = terms->score + base;
 
-		nw_query_score(&answer->tally.query, answer->measure + base, chunk->n,
-					   score);
+		nw_query_score(&answer->tally.query, answer->measure + base, chunk->n, score);
 		for (int i = 0; chunk->log_weight && i < chunk->n; i++)
 			score[i] += chunk->log_weight[i];
-		nw_simd->exp_split(score, chunk->n, terms->bin + base,
-						   terms->hi + base, terms->lo + base);
+		nw_simd->exp_split(score, chunk->n, terms->bin + base, terms->hi + base, terms->lo + base);
 		for (int i = 0; batch->leave_one_out && i < chunk->n; i++)
 		{
-			if (answer->query_id && chunk->id[i] &&
-				strcmp(answer->query_id, chunk->id[i]) == 0)
+			if (answer->query_id && chunk->id[i] && strcmp(answer->query_id, chunk->id[i]) == 0)
 			{
 				score[i] = terms->bin[base + i] = -HUGE_VAL;
 				terms->hi[base + i] = terms->lo[base + i] = 0;
@@ -304,51 +283,45 @@ make_terms(Terms *terms, const NwAnswer *answer, const NwBatch *batch)
 static void
 make_removable(NwTally *tally, const Terms *terms, const NwSupport *support)
 {
-	const int  *order = nw_labels_order(support->labels);
+	const int *order = nw_labels_order(support->labels);
 
-	tally->removable = palloc_extended(sizeof(NwRemovable) *
-									   support->labels->n, MCXT_ALLOC_HUGE);
+	tally->removable = palloc_extended(sizeof(NwRemovable) * support->labels->n, MCXT_ALLOC_HUGE);
 	for (int i = 0; i < support->labels->n; i++)
 	{
 		NwRemovable *sum = &tally->removable[order[i]];
-		int64		from = support->class_start[i];
+		int64 from = support->class_start[i];
 
 		nw_removable_clear(sum);
-		nw_removable_add_run(sum, (int) (support->class_start[i + 1] - from),
-							 terms->bin + from, terms->hi + from,
-							 terms->lo + from);
+		nw_removable_add_run(sum, (int) (support->class_start[i + 1] - from), terms->bin + from,
+		                     terms->hi + from, terms->lo + from);
 	}
 }
 
 /* Add a query's influences to the totals of all supports. */
 static void
-add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally,
-		   const Terms *terms)
+add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally, const Terms *terms)
 {
 	const NwSupport *support = diagnosis->batch->support;
-	const int  *order = nw_labels_order(support->labels);
-	NwShares	of_total;
+	const int *order = nw_labels_order(support->labels);
+	NwShares of_total;
 
 	nw_shares_init(&of_total, tally->total);
 	for (int c = 0; c < support->labels->n; c++)
 	{
-		bool		own = order[c] == answer->truth_class;
-		int			position = nw_tally_position(tally, order[c]);
-		NwShares	of_class;
+		bool own = order[c] == answer->truth_class;
+		int position = nw_tally_position(tally, order[c]);
+		NwShares of_class;
 
 		if (position < 0)
 			continue;
 		if (own)
 			nw_shares_init(&of_class, tally->value[position]);
-		for (int64 i = support->class_start[c];
-			 i < support->class_start[c + 1]; i++)
+		for (int64 i = support->class_start[c]; i < support->class_start[c + 1]; i++)
 		{
-			double		score = terms->score[i];
-			double		w = nw_share(&of_total, terms->bin[i], terms->hi[i],
-									 terms->lo[i]);
-			double		v = own ? nw_share(&of_class, terms->bin[i],
-										   terms->hi[i], terms->lo[i]) : 0;
-			double		influence;
+			double score = terms->score[i];
+			double w = nw_share(&of_total, terms->bin[i], terms->hi[i], terms->lo[i]);
+			double v = own ? nw_share(&of_class, terms->bin[i], terms->hi[i], terms->lo[i]) : 0;
+			double influence;
 
 			if (score == -HUGE_VAL)
 				continue;
@@ -358,10 +331,9 @@ add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally,
 				influence = own ? nw_log1p(-w) - nw_log1p(-v) : nw_log1p(-w);
 			else
 			{
-				NwTopItem	item = {.score = score, .class = order[c]};
+				NwTopItem item = {.score = score, .class = order[c]};
 
-				influence = nw_item_influence(tally, &item,
-											  answer->truth_class);
+				influence = nw_item_influence(tally, &item, answer->truth_class);
 			}
 			nw_sum_add(&diagnosis->total[i], influence);
 		}
@@ -373,41 +345,36 @@ add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally,
 static void
 add_diagnosis(const NwAnswer *answer, void *arg)
 {
-	Diagnosis  *diagnosis = arg;
-	NwTally		tally = answer->tally;
-	Terms		terms;
+	Diagnosis *diagnosis = arg;
+	NwTally tally = answer->tally;
+	Terms terms;
 	MemoryContext query_mcxt;
 	MemoryContext caller;
-	NwBytes		predicted = nw_tally_label(&tally, nw_tally_best(&tally));
+	NwBytes predicted = nw_tally_label(&tally, nw_tally_best(&tally));
 
 	if (++diagnosis->asked % 16 == 0)
 		nw_progress("diagnosing query", diagnosis->asked, -1);
-	if (!answer->labelled ||
-		nw_tally_position(&tally, answer->truth_class) < 0)
+	if (!answer->labelled || nw_tally_position(&tally, answer->truth_class) < 0)
 		return;
 
-	query_mcxt = AllocSetContextCreate(CurrentMemoryContext, "nwhead query",
-									   ALLOCSET_DEFAULT_SIZES);
+	query_mcxt =
+		AllocSetContextCreate(CurrentMemoryContext, "nwhead query", ALLOCSET_DEFAULT_SIZES);
 	caller = MemoryContextSwitchTo(query_mcxt);
 	make_terms(&terms, answer, diagnosis->batch);
 	make_removable(&tally, &terms, diagnosis->batch->support);
 	add_totals(diagnosis, answer, &tally, &terms);
 	for (int i = 0; i < tally.top.n; i++)
-		store_influence(diagnosis, answer, predicted, true, i + 1,
-						&tally.top.item[i],
-						nw_item_influence(&tally, &tally.top.item[i],
-										  answer->truth_class));
+		store_influence(diagnosis, answer, predicted, true, i + 1, &tally.top.item[i],
+		                nw_item_influence(&tally, &tally.top.item[i], answer->truth_class));
 	for (int i = 0; i < tally.others.n; i++)
 	{
 		const NwTopItem *item = &tally.others.item[i];
 
 		store_influence(diagnosis, answer, predicted, false, i + 1, item,
-						nw_item_influence(&tally, item, answer->truth_class));
+		                nw_item_influence(&tally, item, answer->truth_class));
 		if (item->id)
 		{
-			int			id = nw_labels_find_text(diagnosis->ids,
-												 (NwBytes) {item->id,
-												 strlen(item->id)});
+			int id = nw_labels_find_text(diagnosis->ids, (NwBytes) {item->id, strlen(item->id)});
 
 			if (id >= 0)
 				diagnosis->harmful[diagnosis->row_of_id[id]]++;
@@ -422,39 +389,34 @@ static void
 number_ids(Diagnosis *diagnosis, const NwSupport *support)
 {
 	diagnosis->ids = nw_labels_create(CurrentMemoryContext, TEXTOID);
-	diagnosis->row_of_id = palloc_extended(sizeof(int64) * support->n,
-										   MCXT_ALLOC_HUGE);
+	diagnosis->row_of_id = palloc_extended(sizeof(int64) * support->n, MCXT_ALLOC_HUGE);
 	for (int64 i = 0; i < support->n; i++)
 	{
 		const char *id = row_id(support, i);
-		int			known = diagnosis->ids->n;
+		int known = diagnosis->ids->n;
 
-		if (id && nw_labels_add_text(diagnosis->ids,
-									 (NwBytes) {id, strlen(id)}) == known)
+		if (id && nw_labels_add_text(diagnosis->ids, (NwBytes) {id, strlen(id)}) == known)
 			diagnosis->row_of_id[known] = i;
 	}
 }
 
 /* Store one probable mislabel. */
 static void
-store_suspect(Diagnosis *diagnosis, const Suspect *suspect,
-			  const NwSupport *support)
+store_suspect(Diagnosis *diagnosis, const Suspect *suspect, const NwSupport *support)
 {
 	const char *id = row_id(support, suspect->row);
-	int			class = row_class(support, suspect->row);
-	Datum		values[] = {
-		Int64GetDatum(diagnosis->pair->support->set->set_id),
-		Int64GetDatum(diagnosis->pair->queries->set->set_id),
-		id ? CStringGetTextDatum(id) : (Datum) 0,
-		nw_bytes_datum(support->labels->text[class]),
-		nw_bytes_datum(support->labels->text[suspect->suggested]),
-		Float8GetDatum(suspect->probability),
-		Float8GetDatum(suspect->log_margin),
-		Float8GetDatum(suspect->margin),
-		Float8GetDatum(nw_sum_value(&diagnosis->total[suspect->row])),
-		Int64GetDatum(diagnosis->harmful[suspect->row])
-	};
-	bool		nulls[lengthof(values)] = {false};
+	int class = row_class(support, suspect->row);
+	Datum values[] = {Int64GetDatum(diagnosis->pair->support->set->set_id),
+	                  Int64GetDatum(diagnosis->pair->queries->set->set_id),
+	                  id ? CStringGetTextDatum(id) : (Datum) 0,
+	                  nw_bytes_datum(support->labels->text[class]),
+	                  nw_bytes_datum(support->labels->text[suspect->suggested]),
+	                  Float8GetDatum(suspect->probability),
+	                  Float8GetDatum(suspect->log_margin),
+	                  Float8GetDatum(suspect->margin),
+	                  Float8GetDatum(nw_sum_value(&diagnosis->total[suspect->row])),
+	                  Int64GetDatum(diagnosis->harmful[suspect->row])};
+	bool nulls[lengthof(values)] = {false};
 
 	nulls[2] = id == NULL;
 	nw_own_insert(diagnosis->suspects, values, nulls);
@@ -465,13 +427,12 @@ store_suspect(Diagnosis *diagnosis, const Suspect *suspect,
 static Relation
 open_table(const NwPair *pair, NwOwnTable table)
 {
-	Relation	rel = nw_own_open(pair->schema, table, RowExclusiveLock);
+	Relation rel = nw_own_open(pair->schema, table, RowExclusiveLock);
 	ScanKeyData keys[2];
 
 	/* of two diagnoses of one pair, the later one is to stay */
-	LockDatabaseObject(RelationGetRelid(rel),
-					   (Oid) pair->support->set->set_id,
-					   (uint16) pair->queries->set->set_id, ExclusiveLock);
+	LockDatabaseObject(RelationGetRelid(rel), (Oid) pair->support->set->set_id,
+	                   (uint16) pair->queries->set->set_id, ExclusiveLock);
 	nw_own_key(&keys[0], Anum_diagnosis_support, pair->support->set->set_id);
 	nw_own_key(&keys[1], Anum_diagnosis_queries, pair->queries->set->set_id);
 	nw_own_delete(rel, table, keys, 2);
@@ -485,12 +446,12 @@ open_table(const NwPair *pair, NwOwnTable table)
 Datum
 nw_diagnose(PG_FUNCTION_ARGS)
 {
-	int			top = nw_top_argument(fcinfo, 2);
-	NwPair		pair;
-	NwBatch		batch = {0};
-	NwSupport  *support;
-	Diagnosis	diagnosis = {.pair = &pair, .batch = &batch};
-	Suspects	suspects = {0};
+	int top = nw_top_argument(fcinfo, 2);
+	NwPair pair;
+	NwBatch batch = {0};
+	NwSupport *support;
+	Diagnosis diagnosis = {.pair = &pair, .batch = &batch};
+	Suspects suspects = {0};
 
 	(void) nw_text_argument(fcinfo, 1, "queries");
 	nw_push_fresh_snapshot();
@@ -502,12 +463,11 @@ nw_diagnose(PG_FUNCTION_ARGS)
 	diagnosis.suspects = open_table(&pair, NW_SUSPECT);
 
 	support = read_support(pair.support);
-	diagnosis.total = palloc_extended(sizeof(NwSum) * support->n,
-									  MCXT_ALLOC_HUGE);
+	diagnosis.total = palloc_extended(sizeof(NwSum) * support->n, MCXT_ALLOC_HUGE);
 	for (int64 i = 0; i < support->n; i++)
 		nw_sum_clear(&diagnosis.total[i]);
-	diagnosis.harmful = palloc_extended(sizeof(int64) * support->n,
-										MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	diagnosis.harmful =
+		palloc_extended(sizeof(int64) * support->n, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	number_ids(&diagnosis, support);
 
 	batch.leave_one_out = pair.leave_one_out;

@@ -31,11 +31,11 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#include "sql/args.h"
+#include "predict/prototypes.h"
 #include "sets/own_tables.h"
 #include "sets/pgvector.h"
-#include "predict/prototypes.h"
 #include "sets/registry.h"
+#include "sql/args.h"
 
 PG_FUNCTION_INFO_V1(nw_dump);
 PG_FUNCTION_INFO_V1(nw_restore);
@@ -74,9 +74,9 @@ enum
 /* Where the rows of a dump go. */
 typedef struct Dump
 {
-	Oid			schema;			/* the extension's */
+	Oid schema; /* the extension's */
 	ReturnSetInfo *result;
-	Relation	prototypes;
+	Relation prototypes;
 } Dump;
 
 /*
@@ -87,7 +87,7 @@ typedef struct Dump
 static Oid
 find_extension(void)
 {
-	Oid			schema = InvalidOid;
+	Oid schema = InvalidOid;
 
 	(void) nw_extension_find("nwhead", &schema);
 	return schema;
@@ -102,14 +102,12 @@ may_dump(const Dump *dump, const NwSet *set)
 
 /* Put a text or a name, or NULL, among the values of a row. */
 static void
-put_string(Datum *values, bool *nulls, int column, const char *string,
-		   bool is_name)
+put_string(Datum *values, bool *nulls, int column, const char *string, bool is_name)
 {
 	nulls[column] = string == NULL;
 	if (string)
-		values[column] = is_name ?
-			DirectFunctionCall1(namein, CStringGetDatum(string)) :
-			CStringGetTextDatum(string);
+		values[column] = is_name ? DirectFunctionCall1(namein, CStringGetDatum(string))
+		                         : CStringGetTextDatum(string);
 }
 
 /* Return the prototypes of a set as nw_saved has them. */
@@ -118,27 +116,25 @@ dump_prototypes(Dump *dump, const NwSet *set)
 {
 	SysScanDesc scan;
 	ScanKeyData key;
-	HeapTuple	tuple;
+	HeapTuple tuple;
 
 	nw_own_key(&key, Anum_prototype_set, set->set_id);
 	scan = systable_beginscan(dump->prototypes,
-							  nw_own_index(dump->prototypes, NW_PROTOTYPE,
-										   Anum_prototype_set),
-							  true, GetActiveSnapshot(), 1, &key);
+	                          nw_own_index(dump->prototypes, NW_PROTOTYPE, Anum_prototype_set),
+	                          true, GetActiveSnapshot(), 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		Datum		values[SAVED_COLUMNS] = {0};
-		bool		nulls[SAVED_COLUMNS];
+		Datum values[SAVED_COLUMNS] = {0};
+		bool nulls[SAVED_COLUMNS];
 
 		memset(nulls, true, sizeof(nulls));
 
 		/* all but the id of the set, in the same order */
-		heap_deform_tuple(tuple, RelationGetDescr(dump->prototypes),
-						  values + Saved_class - 1, nulls + Saved_class - 1);
+		heap_deform_tuple(tuple, RelationGetDescr(dump->prototypes), values + Saved_class - 1,
+		                  nulls + Saved_class - 1);
 		nulls[Saved_class - 1] = true;
 		put_string(values, nulls, Saved_name, set->name, false);
-		tuplestore_putvalues(dump->result->setResult, dump->result->setDesc,
-							 values, nulls);
+		tuplestore_putvalues(dump->result->setResult, dump->result->setDesc, values, nulls);
 		CHECK_FOR_INTERRUPTS();
 	}
 	systable_endscan(scan);
@@ -148,15 +144,14 @@ dump_prototypes(Dump *dump, const NwSet *set)
 static void
 dump_set(const NwSet *set, void *arg)
 {
-	Dump	   *dump = arg;
-	Datum		values[SAVED_COLUMNS] = {0};
-	bool		nulls[SAVED_COLUMNS] = {0};
+	Dump *dump = arg;
+	Datum values[SAVED_COLUMNS] = {0};
+	bool nulls[SAVED_COLUMNS] = {0};
 
 	if (!may_dump(dump, set))
 		return;
 	put_string(values, nulls, Saved_name, set->name, false);
-	put_string(values, nulls, Saved_owner,
-			   nw_set_owner_name(dump->schema, set), true);
+	put_string(values, nulls, Saved_owner, nw_set_owner_name(dump->schema, set), true);
 	put_string(values, nulls, Saved_mode, set->mode, false);
 	put_string(values, nulls, Saved_parent, set->parent, false);
 	put_string(values, nulls, Saved_schema, set->schema, true);
@@ -174,8 +169,7 @@ dump_set(const NwSet *set, void *arg)
 	nulls[Saved_dim] = set->dim <= 0;
 	values[Saved_centroids] = BoolGetDatum(set->centroids);
 	memset(nulls + Saved_class, true, SAVED_COLUMNS - Saved_class);
-	tuplestore_putvalues(dump->result->setResult, dump->result->setDesc,
-						 values, nulls);
+	tuplestore_putvalues(dump->result->setResult, dump->result->setDesc, values, nulls);
 	if (nw_set_is_distilled(set))
 		dump_prototypes(dump, set);
 }
@@ -184,17 +178,13 @@ dump_set(const NwSet *set, void *arg)
 Datum
 nw_dump(PG_FUNCTION_ARGS)
 {
-	Dump		dump = {
-		.schema = find_extension(),
-		.result = (ReturnSetInfo *) fcinfo->resultinfo
-	};
+	Dump dump = {.schema = find_extension(), .result = (ReturnSetInfo *) fcinfo->resultinfo};
 
 	nw_begin_rows(fcinfo);
 	if (dump.result->setDesc->natts != SAVED_COLUMNS)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("function has %d result columns, not %d",
-						SAVED_COLUMNS, dump.result->setDesc->natts)));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+		                errmsg("function has %d result columns, not %d", SAVED_COLUMNS,
+		                       dump.result->setDesc->natts)));
 	dump.prototypes = nw_own_open(dump.schema, NW_PROTOTYPE, AccessShareLock);
 	nw_set_each(dump.schema, dump_set, &dump);
 	table_close(dump.prototypes, AccessShareLock);
@@ -209,18 +199,16 @@ static Oid
 read_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 {
 	TriggerData *trigger = (TriggerData *) fcinfo->context;
-	Oid			schema = nw_extension_schema(fcinfo);
+	Oid schema = nw_extension_schema(fcinfo);
 
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
-		!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
-		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
-		RelationGetRelid(trigger->tg_relation) != nw_own_relid(schema, NW_SAVED))
+	    !TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
+	    RelationGetRelid(trigger->tg_relation) != nw_own_relid(schema, NW_SAVED))
 		ereport(ERROR,
-				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-				 errmsg("function is for inserting into table \"%s\" of extension \"nwhead\"",
-						nw_own_name(NW_SAVED))));
-	heap_deform_tuple(trigger->tg_trigtuple,
-					  RelationGetDescr(trigger->tg_relation), values, nulls);
+		        (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+		         errmsg("function is for inserting into table \"%s\" of extension \"nwhead\"",
+		                nw_own_name(NW_SAVED))));
+	heap_deform_tuple(trigger->tg_trigtuple, RelationGetDescr(trigger->tg_relation), values, nulls);
 	return schema;
 }
 
@@ -230,27 +218,25 @@ get_string(const Datum *values, const bool *nulls, int column, bool is_name)
 {
 	if (nulls[column])
 		return NULL;
-	return is_name ? pstrdup(NameStr(*DatumGetName(values[column]))) :
-		TextDatumGetCString(values[column]);
+	return is_name ? pstrdup(NameStr(*DatumGetName(values[column])))
+	               : TextDatumGetCString(values[column]);
 }
 
 /* Find who is to own a set: who did, if the caller may act for that role. */
 static Oid
 restored_owner(const char *set, const char *owner)
 {
-	Oid			role = owner ? get_role_oid(owner, true) : InvalidOid;
+	Oid role = owner ? get_role_oid(owner, true) : InvalidOid;
 
 	if (OidIsValid(role) && has_privs_of_role(GetUserId(), role))
 		return role;
 	ereport(NOTICE,
-			(errmsg("set \"%s\" now belongs to role \"%s\"", set,
-					GetUserNameFromId(GetUserId(), false)),
-			 owner == NULL ? errdetail("The role that owned it was gone.") :
-			 OidIsValid(role) ?
-			 errdetail("It belonged to role \"%s\", which is not for you to act for.",
-					   owner) :
-			 errdetail("It belonged to role \"%s\", which does not exist.",
-					   owner)));
+	        (errmsg("set \"%s\" now belongs to role \"%s\"", set,
+	                GetUserNameFromId(GetUserId(), false)),
+	         owner == NULL ? errdetail("The role that owned it was gone.")
+	         : OidIsValid(role)
+	             ? errdetail("It belonged to role \"%s\", which is not for you to act for.", owner)
+	             : errdetail("It belonged to role \"%s\", which does not exist.", owner)));
 	return GetUserId();
 }
 
@@ -259,18 +245,16 @@ static void
 check_saved(bool right, const char *set)
 {
 	if (!right)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_EXCEPTION),
-				 errmsg("set \"%s\" cannot be restored from these values",
-						set ? set : "")));
+		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+		                errmsg("set \"%s\" cannot be restored from these values", set ? set : "")));
 }
 
 /* Register a set out of a dump. */
 static void
 restore_set(Oid schema, const Datum *values, const bool *nulls)
 {
-	NwSet		set = {0};
-	char	   *kernel = get_string(values, nulls, Saved_kernel, false);
+	NwSet set = {0};
+	char *kernel = get_string(values, nulls, Saved_kernel, false);
 
 	nw_check_may_register(schema);
 	set.name = get_string(values, nulls, Saved_name, false);
@@ -282,9 +266,9 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	set.label = get_string(values, nulls, Saved_label, true);
 	set.id = get_string(values, nulls, Saved_id, true);
 	set.weight = get_string(values, nulls, Saved_weight, true);
-	check_saved(set.name && set.name[0] && set.mode && set.schema &&
-				set.relation && set.embedding && kernel &&
-				!nulls[Saved_tau] && !nulls[Saved_centroids], set.name);
+	check_saved(set.name && set.name[0] && set.mode && set.schema && set.relation &&
+	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids],
+	            set.name);
 	set.kernel = nw_check_kernel(kernel);
 	set.tau = DatumGetFloat8(values[Saved_tau]);
 	nw_check_tau(set.tau);
@@ -293,14 +277,13 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	set.dim = nulls[Saved_dim] ? 0 : DatumGetInt32(values[Saved_dim]);
 	set.centroids = DatumGetBool(values[Saved_centroids]);
 	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&
-				nw_set_is_distilled(&set) == (set.k > 0), set.name);
-	set.owner = restored_owner(set.name,
-							   get_string(values, nulls, Saved_owner, true));
+	                nw_set_is_distilled(&set) == (set.k > 0),
+	            set.name);
+	set.owner = restored_owner(set.name, get_string(values, nulls, Saved_owner, true));
 	if (!nw_set_insert(schema, &set))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("set \"%s\" is already registered", set.name),
-				 errhint("Remove it with nw_unregister, and restore again.")));
+		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
+		                errmsg("set \"%s\" is already registered", set.name),
+		                errhint("Remove it with nw_unregister, and restore again.")));
 }
 
 /*
@@ -310,7 +293,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 static const NwSet *
 find_set(FunctionCallInfo fcinfo, Oid schema, const char *name)
 {
-	NwSet	   *set = fcinfo->flinfo->fn_extra;
+	NwSet *set = fcinfo->flinfo->fn_extra;
 	MemoryContext caller;
 
 	if (set && strcmp(set->name, name) == 0)
@@ -333,18 +316,16 @@ find_set(FunctionCallInfo fcinfo, Oid schema, const char *name)
 
 /* Store a prototype out of a dump. */
 static void
-restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values,
-				  const bool *nulls)
+restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values, const bool *nulls)
 {
-	char	   *name = get_string(values, nulls, Saved_name, false);
+	char *name = get_string(values, nulls, Saved_name, false);
 	const NwSet *set;
 	NwPrototype prototype = {0};
 	NwVectorData vector;
 
 	check_saved(name != NULL, name);
 	for (int i = Saved_name + 1; i < SAVED_COLUMNS; i++)
-		check_saved(i == Saved_source_id || nulls[i] == (i < Saved_class),
-					name);
+		check_saved(i == Saved_source_id || nulls[i] == (i < Saved_class), name);
 	set = find_set(fcinfo, schema, name);
 	vector = nw_vector_read(values[Saved_vector], NW_VECTOR);
 	prototype.label.data = get_string(values, nulls, Saved_class, false);
@@ -355,9 +336,9 @@ restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values,
 	prototype.members = DatumGetInt64(values[Saved_members]);
 	prototype.source_id = get_string(values, nulls, Saved_source_id, false);
 	prototype.weight = DatumGetFloat8(values[Saved_mass]);
-	check_saved(vector.dim == set->dim && prototype.ordinal > 0 &&
-				prototype.members > 0 && prototype.weight >= 0 &&
-				!isinf(prototype.weight), set->name);
+	check_saved(vector.dim == set->dim && prototype.ordinal > 0 && prototype.members > 0 &&
+	                prototype.weight >= 0 && !isinf(prototype.weight),
+	            set->name);
 	nw_prototypes_insert(schema, set, &prototype);
 }
 
@@ -365,10 +346,10 @@ restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values,
 Datum
 nw_restore(PG_FUNCTION_ARGS)
 {
-	Datum		values[SAVED_COLUMNS];
-	bool		nulls[SAVED_COLUMNS];
-	Oid			schema = read_row(fcinfo, values, nulls);
-	bool		is_set = true;
+	Datum values[SAVED_COLUMNS];
+	bool nulls[SAVED_COLUMNS];
+	Oid schema = read_row(fcinfo, values, nulls);
+	bool is_set = true;
 
 	for (int i = Saved_class; i < SAVED_COLUMNS; i++)
 		is_set &= nulls[i];

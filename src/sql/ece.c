@@ -8,11 +8,11 @@
 #include "fmgr.h"
 #include "utils/builtins.h"
 
+#include "bytes/aggregate_state.h"
 #include "compat.h"
 #include "math/metrics.h"
-#include "bytes/aggregate_state.h"
 
-#define DEFAULT_BINS	15
+#define DEFAULT_BINS 15
 
 PG_FUNCTION_INFO_V1(nw_ece_accum);
 PG_FUNCTION_INFO_V1(nw_ece_combine);
@@ -26,15 +26,14 @@ static NwBins *
 make_bins(FunctionCallInfo fcinfo, int n)
 {
 	MemoryContext mcxt;
-	NwBins	   *bins;
+	NwBins *bins;
 
 	if (!AggCheckCallContext(fcinfo, &mcxt))
 		elog(ERROR, "aggregate function called in non-aggregate context");
 	if (n < 1 || n > NW_CALIBRATION_BINS_MAX)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("bins must be between 1 and %d, not %d",
-						NW_CALIBRATION_BINS_MAX, n)));
+		        (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		         errmsg("bins must be between 1 and %d, not %d", NW_CALIBRATION_BINS_MAX, n)));
 	bins = MemoryContextAlloc(mcxt, nw_bins_size(n));
 	nw_bins_init(bins, n);
 	return bins;
@@ -44,34 +43,30 @@ make_bins(FunctionCallInfo fcinfo, int n)
 Datum
 nw_ece_accum(PG_FUNCTION_ARGS)
 {
-	NwBins	   *bins = PG_ARGISNULL(0) ? NULL : (NwBins *) PG_GETARG_POINTER(0);
-	double		confidence;
-	int			n = DEFAULT_BINS;
+	NwBins *bins = PG_ARGISNULL(0) ? NULL : (NwBins *) PG_GETARG_POINTER(0);
+	double confidence;
+	int n = DEFAULT_BINS;
 
 	if (PG_NARGS() > 3)
 	{
 		if (PG_ARGISNULL(3))
 			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("bins must not be null")));
+			        (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("bins must not be null")));
 		n = PG_GETARG_INT32(3);
 	}
 	if (bins == NULL)
 		bins = make_bins(fcinfo, n);
 	else if (bins->n != n)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("bins must be the same for all rows"),
-				 errdetail("One row has %d, another %d.", (int) bins->n, n)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("bins must be the same for all rows"),
+		                errdetail("One row has %d, another %d.", (int) bins->n, n)));
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_POINTER(bins);
 
 	confidence = PG_GETARG_FLOAT8(1);
 	if (!nw_confidence_is_valid(confidence))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("confidence must be between 0 and 1, not %g",
-						confidence)));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+		                errmsg("confidence must be between 0 and 1, not %g", confidence)));
 	nw_bins_add(bins, confidence, PG_GETARG_BOOL(2));
 	PG_RETURN_POINTER(bins);
 }
@@ -80,8 +75,8 @@ nw_ece_accum(PG_FUNCTION_ARGS)
 Datum
 nw_ece_combine(PG_FUNCTION_ARGS)
 {
-	NwBins	   *bins;
-	NwBins	   *other;
+	NwBins *bins;
+	NwBins *other;
 
 	if (PG_ARGISNULL(1))
 	{
@@ -90,14 +85,11 @@ nw_ece_combine(PG_FUNCTION_ARGS)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	}
 	other = (NwBins *) PG_GETARG_POINTER(1);
-	bins = PG_ARGISNULL(0) ? make_bins(fcinfo, (int) other->n) :
-		(NwBins *) PG_GETARG_POINTER(0);
+	bins = PG_ARGISNULL(0) ? make_bins(fcinfo, (int) other->n) : (NwBins *) PG_GETARG_POINTER(0);
 	if (bins->n != other->n)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("bins must be the same for all rows"),
-				 errdetail("One row has %d, another %d.",
-						   (int) bins->n, (int) other->n)));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("bins must be the same for all rows"),
+		                errdetail("One row has %d, another %d.", (int) bins->n, (int) other->n)));
 	nw_bins_merge(bins, other);
 	PG_RETURN_POINTER(bins);
 }
@@ -106,9 +98,9 @@ nw_ece_combine(PG_FUNCTION_ARGS)
 Datum
 nw_ece_serialize(PG_FUNCTION_ARGS)
 {
-	NwBins	   *bins = (NwBins *) PG_GETARG_POINTER(0);
-	Size		size = nw_bins_size((int) bins->n);
-	bytea	   *result = palloc(VARHDRSZ + size);
+	NwBins *bins = (NwBins *) PG_GETARG_POINTER(0);
+	Size size = nw_bins_size((int) bins->n);
+	bytea *result = palloc(VARHDRSZ + size);
 
 	/* both ends are processes of one server: no byte order to mind */
 	SET_VARSIZE(result, VARHDRSZ + size);
@@ -120,15 +112,14 @@ nw_ece_serialize(PG_FUNCTION_ARGS)
 Datum
 nw_ece_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *serialized = PG_GETARG_BYTEA_PP(0);
-	Size		size = VARSIZE_ANY_EXHDR(serialized);
+	bytea *serialized = PG_GETARG_BYTEA_PP(0);
+	Size size = VARSIZE_ANY_EXHDR(serialized);
 
 	if (!AggCheckCallContext(fcinfo, NULL))
 		elog(ERROR, "aggregate function called in non-aggregate context");
 	if (!nw_bins_are_valid(VARDATA_ANY(serialized), size))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid state of aggregate")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+		                errmsg("invalid state of aggregate")));
 	PG_RETURN_POINTER(memcpy(palloc(size), VARDATA_ANY(serialized), size));
 }
 
@@ -136,7 +127,7 @@ nw_ece_deserialize(PG_FUNCTION_ARGS)
 Datum
 nw_ece_final(PG_FUNCTION_ARGS)
 {
-	NwBins	   *bins;
+	NwBins *bins;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -150,7 +141,7 @@ nw_ece_final(PG_FUNCTION_ARGS)
 Datum
 nw_mce_final(PG_FUNCTION_ARGS)
 {
-	NwBins	   *bins;
+	NwBins *bins;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();

@@ -11,14 +11,14 @@
 #include "utils/builtins.h"
 #include "utils/float.h"
 
-#include "sql/args.h"
-#include "predict/batch.h"
 #include "math/metrics.h"
-#include "sql/set_pair.h"
 #include "math/sum.h"
+#include "predict/batch.h"
+#include "sql/args.h"
+#include "sql/set_pair.h"
 
 /* Heaviest supports that label_match looks at. */
-#define MATCH_SUPPORTS	10
+#define MATCH_SUPPORTS 10
 
 PG_FUNCTION_INFO_V1(nw_predict_set);
 PG_FUNCTION_INFO_V1(nw_evaluate);
@@ -29,25 +29,21 @@ PG_FUNCTION_INFO_V1(nw_reliability);
 static int
 bins_argument(FunctionCallInfo fcinfo, int arg)
 {
-	int			bins;
+	int bins;
 
 	if (PG_ARGISNULL(arg))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("bins must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("bins must not be null")));
 	bins = PG_GETARG_INT32(arg);
 	if (bins < 1 || bins > NW_CALIBRATION_BINS_MAX)
 		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("bins must be between 1 and %d, not %d",
-						NW_CALIBRATION_BINS_MAX, bins)));
+		        (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		         errmsg("bins must be between 1 and %d, not %d", NW_CALIBRATION_BINS_MAX, bins)));
 	return bins;
 }
 
 /* Start a batch for a pair of sets. */
 static void
-init_batch(NwBatch *batch, const NwPair *pair, NwAnswerCallback callback,
-		   void *arg)
+init_batch(NwBatch *batch, const NwPair *pair, NwAnswerCallback callback, void *arg)
 {
 	memset(batch, 0, sizeof(NwBatch));
 	batch->source = pair->support;
@@ -60,7 +56,7 @@ init_batch(NwBatch *batch, const NwPair *pair, NwAnswerCallback callback,
 static double
 truth_probability(const NwAnswer *answer)
 {
-	int			i = nw_tally_position(&answer->tally, answer->truth_class);
+	int i = nw_tally_position(&answer->tally, answer->truth_class);
 
 	return i < 0 ? 0 : nw_tally_probability(&answer->tally, i);
 }
@@ -69,10 +65,10 @@ truth_probability(const NwAnswer *answer)
 static double
 loss(const NwAnswer *answer)
 {
-	int			i = nw_tally_position(&answer->tally, answer->truth_class);
+	int i = nw_tally_position(&answer->tally, answer->truth_class);
 
-	return i < 0 ? get_float8_infinity() :
-		-nw_scaled_log_ratio(answer->tally.value[i], answer->tally.total);
+	return i < 0 ? get_float8_infinity()
+	             : -nw_scaled_log_ratio(answer->tally.value[i], answer->tally.total);
 }
 
 /* Where rows of a result go. */
@@ -86,10 +82,10 @@ typedef struct RowSink
 static void
 put_prediction(const NwAnswer *answer, void *arg)
 {
-	RowSink    *sink = arg;
-	int			best = nw_tally_best(&answer->tally);
-	Datum		values[6 + NW_PAIR_COLUMNS];
-	bool		nulls[6 + NW_PAIR_COLUMNS] = {false};
+	RowSink *sink = arg;
+	int best = nw_tally_best(&answer->tally);
+	Datum values[6 + NW_PAIR_COLUMNS];
+	bool nulls[6 + NW_PAIR_COLUMNS] = {false};
 
 	nulls[0] = answer->query_id == NULL;
 	values[0] = nulls[0] ? (Datum) 0 : CStringGetTextDatum(answer->query_id);
@@ -100,8 +96,7 @@ put_prediction(const NwAnswer *answer, void *arg)
 	values[4] = Float8GetDatum(truth_probability(answer));
 	values[5] = Float8GetDatum(loss(answer));
 	nw_pair_values(sink->pair, sink->pair->support->set->tau, values + 6);
-	tuplestore_putvalues(sink->result->setResult, sink->result->setDesc,
-						 values, nulls);
+	tuplestore_putvalues(sink->result->setResult, sink->result->setDesc, values, nulls);
 }
 
 /*
@@ -112,9 +107,9 @@ put_prediction(const NwAnswer *answer, void *arg)
 Datum
 nw_predict_set(PG_FUNCTION_ARGS)
 {
-	NwPair		pair;
-	NwBatch		batch;
-	RowSink		sink = {&pair, (ReturnSetInfo *) fcinfo->resultinfo};
+	NwPair pair;
+	NwBatch batch;
+	RowSink sink = {&pair, (ReturnSetInfo *) fcinfo->resultinfo};
 
 	(void) nw_text_argument(fcinfo, 1, "queries");
 	nw_pair_init(&pair, fcinfo, 0, 1, 2);
@@ -127,15 +122,15 @@ nw_predict_set(PG_FUNCTION_ARGS)
 /* What nw_evaluate adds up. */
 typedef struct Scores
 {
-	int64		n;
-	int64		unlabelled;
-	int64		unseen;
-	int64		wrong;
-	int64		matches;		/* heaviest supports of the right label */
-	int64		heaviest;		/* heaviest supports looked at */
-	NwSum		loss;
-	NwSum		brier;
-	NwBins	   *bins;
+	int64 n;
+	int64 unlabelled;
+	int64 unseen;
+	int64 wrong;
+	int64 matches;  /* heaviest supports of the right label */
+	int64 heaviest; /* heaviest supports looked at */
+	NwSum loss;
+	NwSum brier;
+	NwBins *bins;
 } Scores;
 
 /*
@@ -146,12 +141,12 @@ static double
 brier_score(const NwAnswer *answer)
 {
 	const NwTally *tally = &answer->tally;
-	int			truth = nw_tally_position(tally, answer->truth_class);
-	double		sum = truth < 0 ? 1 : 0;
+	int truth = nw_tally_position(tally, answer->truth_class);
+	double sum = truth < 0 ? 1 : 0;
 
 	for (int i = 0; i < tally->nclasses; i++)
 	{
-		double		diff = nw_tally_probability(tally, i) - (i == truth);
+		double diff = nw_tally_probability(tally, i) - (i == truth);
 
 		sum += diff * diff;
 	}
@@ -162,10 +157,10 @@ brier_score(const NwAnswer *answer)
 static void
 add_scores(const NwAnswer *answer, void *arg)
 {
-	Scores	   *scores = arg;
+	Scores *scores = arg;
 	const NwTally *tally = &answer->tally;
-	int			best = nw_tally_best(tally);
-	bool		correct;
+	int best = nw_tally_best(tally);
+	bool correct;
 
 	if (!answer->labelled)
 	{
@@ -198,14 +193,14 @@ add_scores(const NwAnswer *answer, void *arg)
 Datum
 nw_evaluate(PG_FUNCTION_ARGS)
 {
-	int			bins = bins_argument(fcinfo, 2);
-	NwPair		pair;
-	NwBatch		batch;
-	Scores		scores = {0};
-	TupleDesc	desc;
-	Datum		values[NW_PAIR_COLUMNS + 9];
-	bool		nulls[NW_PAIR_COLUMNS + 9] = {false};
-	int			v = NW_PAIR_COLUMNS;
+	int bins = bins_argument(fcinfo, 2);
+	NwPair pair;
+	NwBatch batch;
+	Scores scores = {0};
+	TupleDesc desc;
+	Datum values[NW_PAIR_COLUMNS + 9];
+	bool nulls[NW_PAIR_COLUMNS + 9] = {false};
+	int v = NW_PAIR_COLUMNS;
 
 	(void) nw_text_argument(fcinfo, 1, "queries");
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
@@ -217,7 +212,7 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	nw_sum_clear(&scores.brier);
 	init_batch(&batch, &pair, add_scores, &scores);
 	batch.top = MATCH_SUPPORTS;
-	batch.unnamed = true;		/* equal ones are ordered by class first */
+	batch.unnamed = true; /* equal ones are ordered by class first */
 	nw_batch_run(&batch, pair.queries);
 
 	nw_pair_values(&pair, pair.support->set->tau, values);
@@ -227,11 +222,9 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	nulls[v] = scores.n == 0;
 	values[v++] = Float8GetDatum((double) scores.wrong / Max(scores.n, 1));
 	nulls[v] = scores.n == scores.unseen;
-	values[v++] = Float8GetDatum(nw_sum_value(&scores.loss) /
-								 Max(scores.n - scores.unseen, 1));
+	values[v++] = Float8GetDatum(nw_sum_value(&scores.loss) / Max(scores.n - scores.unseen, 1));
 	nulls[v] = scores.n == 0;
-	values[v++] = Float8GetDatum(nw_sum_value(&scores.brier) /
-								 Max(scores.n, 1));
+	values[v++] = Float8GetDatum(nw_sum_value(&scores.brier) / Max(scores.n, 1));
 	nulls[v] = scores.n == 0;
 	values[v++] = Float8GetDatum(nw_bins_ece(scores.bins));
 	nulls[v] = scores.n == 0;
@@ -239,58 +232,51 @@ nw_evaluate(PG_FUNCTION_ARGS)
 
 	/* a class of fewer supports could not reach 1 */
 	nulls[v] = scores.heaviest == 0 ||
-		nw_batch_smallest_class(&batch) <
-		MATCH_SUPPORTS + (pair.leave_one_out ? 1 : 0);
-	values[v++] = Float8GetDatum((double) scores.matches /
-								 Max(scores.heaviest, 1));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
-													  values, nulls)));
+	           nw_batch_smallest_class(&batch) < MATCH_SUPPORTS + (pair.leave_one_out ? 1 : 0);
+	values[v++] = Float8GetDatum((double) scores.matches / Max(scores.heaviest, 1));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
 /* Queries of one label that were given another (or the same). */
 typedef struct Cell
 {
-	int			truth;
-	int			predicted;
+	int truth;
+	int predicted;
 	NwCalibrationBin bin;
 } Cell;
 
 typedef struct Confusion
 {
-	NwLabels   *labels;			/* truths and predictions, numbered */
-	NwLabels   *pairs;			/* (truth, predicted), numbered */
-	Cell	   *cell;			/* [pairs->n] */
-	int			allocated;
+	NwLabels *labels; /* truths and predictions, numbered */
+	NwLabels *pairs;  /* (truth, predicted), numbered */
+	Cell *cell;       /* [pairs->n] */
+	int allocated;
 } Confusion;
 
 /* Count one answer in its cell. */
 static void
 add_confusion(const NwAnswer *answer, void *arg)
 {
-	Confusion  *confusion = arg;
+	Confusion *confusion = arg;
 	const NwTally *tally = &answer->tally;
-	int			best = nw_tally_best(tally);
-	int			key[2];
-	int			known = confusion->pairs->n;
-	int			i;
+	int best = nw_tally_best(tally);
+	int key[2];
+	int known = confusion->pairs->n;
+	int i;
 
 	if (!answer->labelled)
 		return;
 	key[0] = nw_labels_add_text(confusion->labels, answer->truth);
-	key[1] = nw_labels_add_text(confusion->labels,
-								nw_tally_label(tally, best));
-	i = nw_labels_add_text(confusion->pairs,
-						   (NwBytes) {(const char *) key, sizeof(key)});
+	key[1] = nw_labels_add_text(confusion->labels, nw_tally_label(tally, best));
+	i = nw_labels_add_text(confusion->pairs, (NwBytes) {(const char *) key, sizeof(key)});
 	if (i >= confusion->allocated)
 	{
 		confusion->allocated *= 2;
-		confusion->cell = repalloc_huge(confusion->cell, confusion->allocated *
-										sizeof(Cell));
+		confusion->cell = repalloc_huge(confusion->cell, confusion->allocated * sizeof(Cell));
 	}
 	if (i == known)
 		confusion->cell[i] = (Cell) {.truth = key[0], .predicted = key[1]};
-	nw_bin_add(&confusion->cell[i].bin, nw_tally_probability(tally, best),
-			   key[0] == key[1]);
+	nw_bin_add(&confusion->cell[i].bin, nw_tally_probability(tally, best), key[0] == key[1]);
 }
 
 /* Order cells by truth, then prediction, in byte order, for qsort_arg. */
@@ -300,11 +286,10 @@ compare_cells(const void *a, const void *b, void *arg)
 	const Cell *x = a;
 	const Cell *y = b;
 	const NwLabels *labels = arg;
-	int			cmp = nw_bytes_compare(labels->text[x->truth],
-									   labels->text[y->truth]);
+	int cmp = nw_bytes_compare(labels->text[x->truth], labels->text[y->truth]);
 
-	return cmp != 0 ? cmp : nw_bytes_compare(labels->text[x->predicted],
-											 labels->text[y->predicted]);
+	return cmp != 0 ? cmp
+	                : nw_bytes_compare(labels->text[x->predicted], labels->text[y->predicted]);
 }
 
 /*
@@ -315,9 +300,9 @@ Datum
 nw_confusion(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	NwPair		pair;
-	NwBatch		batch;
-	Confusion	confusion;
+	NwPair pair;
+	NwBatch batch;
+	Confusion confusion;
 
 	(void) nw_text_argument(fcinfo, 1, "queries");
 	nw_pair_init(&pair, fcinfo, 0, 1, 2);
@@ -329,18 +314,15 @@ nw_confusion(PG_FUNCTION_ARGS)
 	init_batch(&batch, &pair, add_confusion, &confusion);
 	nw_batch_run(&batch, pair.queries);
 
-	qsort_arg(confusion.cell, confusion.pairs->n, sizeof(Cell), compare_cells,
-			  confusion.labels);
+	qsort_arg(confusion.cell, confusion.pairs->n, sizeof(Cell), compare_cells, confusion.labels);
 	for (int i = 0; i < confusion.pairs->n; i++)
 	{
 		const Cell *cell = &confusion.cell[i];
-		Datum		values[4 + NW_PAIR_COLUMNS] = {
+		Datum values[4 + NW_PAIR_COLUMNS] = {
 			nw_bytes_datum(confusion.labels->text[cell->truth]),
-			nw_bytes_datum(confusion.labels->text[cell->predicted]),
-			Int64GetDatum(cell->bin.count),
-			Float8GetDatum(nw_bin_confidence(&cell->bin))
-		};
-		bool		nulls[4 + NW_PAIR_COLUMNS] = {false};
+			nw_bytes_datum(confusion.labels->text[cell->predicted]), Int64GetDatum(cell->bin.count),
+			Float8GetDatum(nw_bin_confidence(&cell->bin))};
+		bool nulls[4 + NW_PAIR_COLUMNS] = {false};
 
 		nw_pair_values(&pair, pair.support->set->tau, values + 4);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
@@ -352,12 +334,12 @@ nw_confusion(PG_FUNCTION_ARGS)
 static void
 add_reliability(const NwAnswer *answer, void *arg)
 {
-	NwBins	   *bins = arg;
-	int			best = nw_tally_best(&answer->tally);
+	NwBins *bins = arg;
+	int best = nw_tally_best(&answer->tally);
 
 	if (answer->labelled)
 		nw_bins_add(bins, nw_tally_probability(&answer->tally, best),
-					answer->tally.class[best] == answer->truth_class);
+		            answer->tally.class[best] == answer->truth_class);
 }
 
 /*
@@ -369,10 +351,10 @@ Datum
 nw_reliability(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	int			nbins = bins_argument(fcinfo, 2);
-	NwPair		pair;
-	NwBatch		batch;
-	NwBins	   *bins;
+	int nbins = bins_argument(fcinfo, 2);
+	NwPair pair;
+	NwBatch batch;
+	NwBins *bins;
 
 	(void) nw_text_argument(fcinfo, 1, "queries");
 	nw_pair_init(&pair, fcinfo, 0, 1, 3);
@@ -385,16 +367,14 @@ nw_reliability(PG_FUNCTION_ARGS)
 	for (int i = 0; i < nbins; i++)
 	{
 		const NwCalibrationBin *bin = &bins->bin[i];
-		Datum		values[7 + NW_PAIR_COLUMNS] = {
-			Int32GetDatum(i + 1),
-			Float8GetDatum(nw_bins_border(nbins, i)),
-			Float8GetDatum(nw_bins_border(nbins, i + 1)),
-			Int64GetDatum(bin->count),
-			Float8GetDatum(nw_bin_confidence(bin)),
-			Float8GetDatum(nw_bin_accuracy(bin)),
-			Float8GetDatum(nw_bin_gap(bin))
-		};
-		bool		nulls[7 + NW_PAIR_COLUMNS] = {false};
+		Datum values[7 + NW_PAIR_COLUMNS] = {Int32GetDatum(i + 1),
+		                                     Float8GetDatum(nw_bins_border(nbins, i)),
+		                                     Float8GetDatum(nw_bins_border(nbins, i + 1)),
+		                                     Int64GetDatum(bin->count),
+		                                     Float8GetDatum(nw_bin_confidence(bin)),
+		                                     Float8GetDatum(nw_bin_accuracy(bin)),
+		                                     Float8GetDatum(nw_bin_gap(bin))};
+		bool nulls[7 + NW_PAIR_COLUMNS] = {false};
 
 		nulls[4] = nulls[5] = nulls[6] = bin->count == 0;
 		nw_pair_values(&pair, pair.support->set->tau, values + 7);

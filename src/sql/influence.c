@@ -7,54 +7,50 @@
 #include "funcapi.h"
 #include "utils/builtins.h"
 
-#include "sql/args.h"
 #include "compat.h"
-#include "sql/influence.h"
 #include "math/simd/simd.h"
+#include "sql/args.h"
+#include "sql/influence.h"
 
 double
 nw_item_influence(const NwTally *tally, const NwTopItem *item, int truth_class)
 {
-	NwScaled	others = {0, 0};
-	NwScaled	rest;
-	double		bin;
-	uint64_t	hi;
-	uint64_t	lo;
+	NwScaled others = {0, 0};
+	NwScaled rest;
+	double bin;
+	uint64_t hi;
+	uint64_t lo;
 
 	for (int i = 0; i < tally->nclasses; i++)
 	{
 		if (tally->class[i] != item->class)
 		{
-			NwScaled	both[2] = {others, tally->value[i]};
+			NwScaled both[2] = {others, tally->value[i]};
 
 			others = nw_scaled_sum(both, 2);
 		}
 	}
 	nw_simd->exp_split(&item->score, 1, &bin, &hi, &lo);
 	rest = nw_removable_without(&tally->removable[item->class], bin, hi, lo);
-	return nw_influence_log(item->class == truth_class,
-							nw_scaled_exp(item->score), rest, others);
+	return nw_influence_log(item->class == truth_class, nw_scaled_exp(item->score), rest, others);
 }
 
 /* Return the supports of one list, most influential first. */
 static void
-put_items(ReturnSetInfo *result, const NwTally *tally, const NwTop *top,
-		  int truth_class, const char *effect)
+put_items(ReturnSetInfo *result, const NwTally *tally, const NwTop *top, int truth_class,
+          const char *effect)
 {
 	for (int i = 0; i < top->n; i++)
 	{
 		const NwTopItem *item = &top->item[i];
-		Datum		values[6] = {
+		Datum values[6] = {
 			item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
 			nw_bytes_datum(tally->labels->text[item->class]),
 			Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
-			Float8GetDatum(nw_scaled_ratio(nw_scaled_exp(item->score),
-										   tally->total)),
-			Float8GetDatum(truth_class < 0 ? 0 :
-						   nw_item_influence(tally, item, truth_class)),
-			CStringGetTextDatum(effect)
-		};
-		bool		nulls[6] = {false};
+			Float8GetDatum(nw_scaled_ratio(nw_scaled_exp(item->score), tally->total)),
+			Float8GetDatum(truth_class < 0 ? 0 : nw_item_influence(tally, item, truth_class)),
+			CStringGetTextDatum(effect)};
+		bool nulls[6] = {false};
 
 		nulls[0] = item->id == NULL;
 
@@ -74,11 +70,11 @@ static Datum
 nw_influence(FunctionCallInfo fcinfo, NwQueryForm form)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	NwCall		call;
-	NwTally    *tally;
-	int			top = nw_top_argument(fcinfo, 3);
-	int			truth_class;
-	text	   *truth;
+	NwCall call;
+	NwTally *tally;
+	int top = nw_top_argument(fcinfo, 3);
+	int truth_class;
+	text *truth;
 
 	nw_begin_rows(fcinfo);
 	if (!nw_call_init(&call, fcinfo, form, 2) || PG_ARGISNULL(1))

@@ -20,16 +20,14 @@
 static double
 confidence_argument(FunctionCallInfo fcinfo, int arg)
 {
-	double		confidence;
+	double confidence;
 
 	if (PG_ARGISNULL(arg))
 		return 0;
 	confidence = PG_GETARG_FLOAT8(arg);
 	if (!(confidence >= 0 && confidence <= 1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("min_confidence must be between 0 and 1, not %g",
-						confidence)));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+		                errmsg("min_confidence must be between 0 and 1, not %g", confidence)));
 	return confidence;
 }
 
@@ -40,10 +38,10 @@ confidence_argument(FunctionCallInfo fcinfo, int arg)
 static Datum
 nw_predict(FunctionCallInfo fcinfo, NwQueryForm form)
 {
-	NwCall		call;
-	NwTally    *tally;
-	double		min_confidence;
-	int			best;
+	NwCall call;
+	NwTally *tally;
+	double min_confidence;
+	int best;
 
 	if (!nw_call_init(&call, fcinfo, form, 1))
 		PG_RETURN_NULL();
@@ -68,12 +66,12 @@ NW_QUERY_FUNCTION(nw_predict);
 static Datum
 nw_classify(FunctionCallInfo fcinfo, NwQueryForm form)
 {
-	NwCall		call;
-	NwTally    *tally;
-	TupleDesc	desc;
-	Datum		values[2];
-	bool		nulls[2] = {false, false};
-	int			best;
+	NwCall call;
+	NwTally *tally;
+	TupleDesc desc;
+	Datum values[2];
+	bool nulls[2] = {false, false};
+	int best;
 
 	if (!nw_call_init(&call, fcinfo, form, 1))
 		PG_RETURN_NULL();
@@ -86,8 +84,7 @@ nw_classify(FunctionCallInfo fcinfo, NwQueryForm form)
 	best = nw_tally_best(tally);
 	values[0] = nw_bytes_datum(nw_tally_label(tally, best));
 	values[1] = Float8GetDatum(nw_tally_probability(tally, best));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
-													  values, nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
 NW_QUERY_FUNCTION(nw_classify);
@@ -97,9 +94,9 @@ static int
 compare_probability(const void *a, const void *b, void *arg)
 {
 	const NwTally *tally = arg;
-	int			i = *(const int *) a;
-	int			j = *(const int *) b;
-	int			cmp = nw_scaled_compare(tally->value[j], tally->value[i]);
+	int i = *(const int *) a;
+	int j = *(const int *) b;
+	int cmp = nw_scaled_compare(tally->value[j], tally->value[i]);
 
 	return cmp != 0 ? cmp : i - j;
 }
@@ -112,10 +109,10 @@ static Datum
 nw_predict_proba(FunctionCallInfo fcinfo, NwQueryForm form)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	NwCall		call;
-	NwTally    *tally;
-	int			top = nw_top_argument(fcinfo, 4);
-	int		   *rank;
+	NwCall call;
+	NwTally *tally;
+	int top = nw_top_argument(fcinfo, 4);
+	int *rank;
 
 	nw_begin_rows(fcinfo);
 	if (!nw_call_init(&call, fcinfo, form, 1))
@@ -130,11 +127,9 @@ nw_predict_proba(FunctionCallInfo fcinfo, NwQueryForm form)
 	qsort_arg(rank, tally->nclasses, sizeof(int), compare_probability, tally);
 	for (int i = 0; i < tally->nclasses && i < top; i++)
 	{
-		Datum		values[2] = {
-			nw_bytes_datum(nw_tally_label(tally, rank[i])),
-			Float8GetDatum(nw_tally_probability(tally, rank[i]))
-		};
-		bool		nulls[2] = {false, false};
+		Datum values[2] = {nw_bytes_datum(nw_tally_label(tally, rank[i])),
+		                   Float8GetDatum(nw_tally_probability(tally, rank[i]))};
+		bool nulls[2] = {false, false};
 
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
@@ -147,18 +142,16 @@ NW_QUERY_FUNCTION(nw_predict_proba);
 static double
 label_number(NwBytes label, const char *set)
 {
-	char	   *text = pnstrdup(label.data, label.len);
-	char	   *end;
-	double		number;
+	char *text = pnstrdup(label.data, label.len);
+	char *end;
+	double number;
 
 	errno = 0;
 	number = strtod(text, &end);
 	if (end == text || *end != '\0' || !isfinite(number))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("label \"%s\" of set \"%s\" is not a finite number",
-						text, set),
-				 errhint("nw_regress needs a set with numeric labels.")));
+		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+		                errmsg("label \"%s\" of set \"%s\" is not a finite number", text, set),
+		                errhint("nw_regress needs a set with numeric labels.")));
 	pfree(text);
 	return number;
 }
@@ -172,9 +165,9 @@ label_number(NwBytes label, const char *set)
 static Datum
 nw_regress(FunctionCallInfo fcinfo, NwQueryForm form)
 {
-	NwCall		call;
-	NwTally    *tally;
-	double		mean = 0;
+	NwCall call;
+	NwTally *tally;
+	double mean = 0;
 
 	if (!nw_call_init(&call, fcinfo, form, 1))
 		PG_RETURN_NULL();
@@ -182,8 +175,8 @@ nw_regress(FunctionCallInfo fcinfo, NwQueryForm form)
 
 	tally = nw_tally(&call);
 	for (int i = 0; i < tally->nclasses; i++)
-		mean += nw_tally_probability(tally, i) *
-			label_number(nw_tally_label(tally, i), call.support);
+		mean +=
+			nw_tally_probability(tally, i) * label_number(nw_tally_label(tally, i), call.support);
 	PG_RETURN_FLOAT8(mean);
 }
 

@@ -14,7 +14,7 @@
 
 #include "sql/progress.h"
 
-#define INTERVAL_MS	200
+#define INTERVAL_MS 200
 
 static TimestampTz last_shown = 0;
 
@@ -22,17 +22,15 @@ void
 nw_progress(const char *what, int64 done, int64 total)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	char	   *text;
+	char *text;
 
 	if (!TimestampDifferenceExceeds(last_shown, now, INTERVAL_MS))
 		return;
 	last_shown = now;
-	text = total > 0 ?
-		psprintf("%s /* %s " INT64_FORMAT " of " INT64_FORMAT " */",
-				 debug_query_string ? debug_query_string : "",
-				 what, done, total) :
-		psprintf("%s /* %s " INT64_FORMAT " */",
-				 debug_query_string ? debug_query_string : "", what, done);
+	text = total > 0 ? psprintf("%s /* %s " INT64_FORMAT " of " INT64_FORMAT " */",
+	                            debug_query_string ? debug_query_string : "", what, done, total)
+	                 : psprintf("%s /* %s " INT64_FORMAT " */",
+	                            debug_query_string ? debug_query_string : "", what, done);
 	pgstat_report_activity(STATE_RUNNING, text);
 	pfree(text);
 }
@@ -40,6 +38,5 @@ nw_progress(const char *what, int64 done, int64 total)
 void
 nw_progress_done(void)
 {
-	pgstat_report_activity(STATE_RUNNING,
-						   debug_query_string ? debug_query_string : "");
+	pgstat_report_activity(STATE_RUNNING, debug_query_string ? debug_query_string : "");
 }

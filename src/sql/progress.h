@@ -16,4 +16,4 @@ extern void nw_progress(const char *what, int64 done, int64 total);
 /* Show the statement alone again. */
 extern void nw_progress_done(void);
 
-#endif							/* NW_SQL_PROGRESS_H */
+#endif /* NW_SQL_PROGRESS_H */

@@ -16,15 +16,15 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-#include "sql/args.h"
 #include "compat.h"
-#include "sets/registry.h"
 #include "math/simd/simd.h"
+#include "sets/registry.h"
 #include "sets/source.h"
+#include "sql/args.h"
 
 /* How many rows nw_register looks at, and when a length counts as 1. */
-#define SAMPLE_ROWS		100
-#define UNIT_TOLERANCE	1e-2
+#define SAMPLE_ROWS 100
+#define UNIT_TOLERANCE 1e-2
 
 PG_FUNCTION_INFO_V1(nw_register);
 PG_FUNCTION_INFO_V1(nw_unregister);
@@ -33,9 +33,9 @@ PG_FUNCTION_INFO_V1(nw_set_tau);
 /* What a sample of a set's embeddings looks like. */
 typedef struct Sample
 {
-	int			n;
-	int			dim;
-	int			unit;			/* rows of length 1 */
+	int n;
+	int dim;
+	int unit; /* rows of length 1 */
 } Sample;
 
 void
@@ -49,8 +49,8 @@ nw_push_fresh_snapshot(void)
 static void
 sample_row(const NwRow *row, void *arg)
 {
-	Sample	   *sample = arg;
-	double		square;
+	Sample *sample = arg;
+	double square;
 
 	nw_simd->sqnorm(row->vector.x, row->vector.dim, 1, &square);
 	if (fabs(sqrt(square) - 1) < UNIT_TOLERANCE)
@@ -69,27 +69,29 @@ notice_unit_norm(const NwSet *set, const Sample *sample)
 	if (set->tau != 1 || set->kernel == NW_DOT || sample->n == 0)
 		return;
 	if (sample->unit == sample->n || nw_kernel_needs_norms(set->kernel))
-		ereport(NOTICE,
-				(errmsg("set \"%s\" compares vectors of length 1, for which tau = 1 is too large",
-						set->name),
-				 errdetail("Distances between such vectors are at most 2, so all weights would be nearly equal."),
-				 errhint("Values of 0.02 to 0.06 are usual; nw_calibrate(%s) finds the best.",
-						 quote_literal_cstr(set->name))));
+		ereport(
+			NOTICE,
+			(errmsg("set \"%s\" compares vectors of length 1, for which tau = 1 is too large",
+		            set->name),
+		     errdetail(
+				 "Distances between such vectors are at most 2, so all weights would be nearly equal."),
+		     errhint("Values of 0.02 to 0.06 are usual; nw_calibrate(%s) finds the best.",
+		             quote_literal_cstr(set->name))));
 }
 
 void
 nw_check_may_register(Oid schema)
 {
-	AclResult	result = object_aclcheck(NamespaceRelationId, schema,
-										 GetUserId(), ACL_CREATE);
+	AclResult result = object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE);
 
 	if (result != ACLCHECK_OK)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to register a set"),
-				 errdetail("Registering needs the CREATE privilege on schema \"%s\", where extension \"nwhead\" lives.",
-						   get_namespace_name(schema)),
-				 errhint("A registered view runs with the rights of whoever predicts from it.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied to register a set"),
+		     errdetail(
+				 "Registering needs the CREATE privilege on schema \"%s\", where extension \"nwhead\" lives.",
+				 get_namespace_name(schema)),
+		     errhint("A registered view runs with the rights of whoever predicts from it.")));
 }
 
 /* Read a column name argument; NULL where it is NULL. */
@@ -103,37 +105,30 @@ name_argument(FunctionCallInfo fcinfo, int arg)
 static NwSet *
 set_from_arguments(FunctionCallInfo fcinfo)
 {
-	NwSet	   *set = palloc0(sizeof(NwSet));
-	Oid			relid;
+	NwSet *set = palloc0(sizeof(NwSet));
+	Oid relid;
 
 	set->name = nw_text_argument(fcinfo, 0, "name");
 	if (set->name[0] == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_NAME),
-				 errmsg("name must not be empty")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("name must not be empty")));
 	if (PG_ARGISNULL(1))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("relation must not be null")));
+		        (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("relation must not be null")));
 	relid = PG_GETARG_OID(1);
 	set->relation = get_rel_name(relid);
 	if (set->relation == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+		                errmsg("relation with OID %u does not exist", relid)));
 	set->schema = get_namespace_name(get_rel_namespace(relid));
 	if (PG_ARGISNULL(2))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("embedding must not be null")));
+		        (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("embedding must not be null")));
 	set->embedding = name_argument(fcinfo, 2);
 	set->label = name_argument(fcinfo, 3);
 	set->id = name_argument(fcinfo, 4);
 	set->kernel = nw_check_kernel(nw_text_argument(fcinfo, 5, "kernel"));
 	if (PG_ARGISNULL(6))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("tau must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("tau must not be null")));
 	set->tau = PG_GETARG_FLOAT8(6);
 	nw_check_tau(set->tau);
 	set->weight = name_argument(fcinfo, 7);
@@ -150,12 +145,12 @@ set_from_arguments(FunctionCallInfo fcinfo)
 Datum
 nw_register(PG_FUNCTION_ARGS)
 {
-	Oid			schema = nw_extension_schema(fcinfo);
-	NwSet	   *set = set_from_arguments(fcinfo);
-	bool		replace = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
-	NwSet	   *old;
-	NwSource   *source;
-	Sample		sample = {0};
+	Oid schema = nw_extension_schema(fcinfo);
+	NwSet *set = set_from_arguments(fcinfo);
+	bool replace = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
+	NwSet *old;
+	NwSource *source;
+	Sample sample = {0};
 
 	nw_check_may_register(schema);
 	nw_push_fresh_snapshot();
@@ -170,10 +165,9 @@ nw_register(PG_FUNCTION_ARGS)
 		nw_set_replace(schema, old, set);
 	}
 	else if (!nw_set_insert(schema, set))
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("set \"%s\" is already registered", set->name),
-				 errhint("Pass replace => true to register it anew.")));
+		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
+		                errmsg("set \"%s\" is already registered", set->name),
+		                errhint("Pass replace => true to register it anew.")));
 	PopActiveSnapshot();
 
 	notice_unit_norm(set, &sample);
@@ -184,9 +178,9 @@ nw_register(PG_FUNCTION_ARGS)
 Datum
 nw_unregister(PG_FUNCTION_ARGS)
 {
-	Oid			schema = nw_extension_schema(fcinfo);
-	char	   *name = nw_text_argument(fcinfo, 0, "name");
-	NwSet	   *set;
+	Oid schema = nw_extension_schema(fcinfo);
+	char *name = nw_text_argument(fcinfo, 0, "name");
+	NwSet *set;
 
 	nw_push_fresh_snapshot();
 	set = nw_set_get(schema, name);
@@ -200,14 +194,12 @@ nw_unregister(PG_FUNCTION_ARGS)
 Datum
 nw_set_tau(PG_FUNCTION_ARGS)
 {
-	Oid			schema = nw_extension_schema(fcinfo);
-	char	   *name = nw_text_argument(fcinfo, 0, "name");
-	NwSet	   *set;
+	Oid schema = nw_extension_schema(fcinfo);
+	char *name = nw_text_argument(fcinfo, 0, "name");
+	NwSet *set;
 
 	if (PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("tau must not be null")));
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("tau must not be null")));
 	nw_check_tau(PG_GETARG_FLOAT8(1));
 
 	nw_push_fresh_snapshot();

@@ -34,64 +34,60 @@ settle_leave_one_out(const NwPair *pair, int asked)
 	if (!nw_source_same_origin(support, queries))
 	{
 		if (asked > 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("leave_one_out has nothing to leave out"),
-					 errdetail("Sets \"%s\" and \"%s\" come from different relations.",
-							   support->set->name, queries->set->name)));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			                errmsg("leave_one_out has nothing to leave out"),
+			                errdetail("Sets \"%s\" and \"%s\" come from different relations.",
+			                          support->set->name, queries->set->name)));
 		return false;
 	}
 	if (support->set->centroids || queries->set->centroids)
 	{
 		if (asked > 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("leave_one_out is not possible with centroids"),
-					 errdetail("A centroid is made of many rows.")));
+			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			                errmsg("leave_one_out is not possible with centroids"),
+			                errdetail("A centroid is made of many rows.")));
 		ereport(NOTICE,
-				(errmsg("queries of set \"%s\" took part in making set \"%s\"",
-						queries->set->name, support->set->name),
-				 errdetail("Centroids cannot leave a row out, so the results are optimistic."),
-				 errhint("Evaluate on rows that were not distilled.")));
+		        (errmsg("queries of set \"%s\" took part in making set \"%s\"", queries->set->name,
+		                support->set->name),
+		         errdetail("Centroids cannot leave a row out, so the results are optimistic."),
+		         errhint("Evaluate on rows that were not distilled.")));
 		return false;
 	}
 	if (!ids_match(support, queries))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("leave_one_out needs the same id column in both sets"),
-				 errdetail("Sets \"%s\" and \"%s\" name the rows of one relation by different columns.",
-						   support->set->name, queries->set->name),
-				 errhint("Register them with the same id, or pass leave_one_out => false.")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		     errmsg("leave_one_out needs the same id column in both sets"),
+		     errdetail("Sets \"%s\" and \"%s\" name the rows of one relation by different columns.",
+		               support->set->name, queries->set->name),
+		     errhint("Register them with the same id, or pass leave_one_out => false.")));
 	return true;
 }
 
 void
-nw_pair_init(NwPair *pair, FunctionCallInfo fcinfo, int support_arg,
-			 int queries_arg, int leave_one_out_arg)
+nw_pair_init(NwPair *pair, FunctionCallInfo fcinfo, int support_arg, int queries_arg,
+             int leave_one_out_arg)
 {
-	char	   *support = nw_text_argument(fcinfo, support_arg, "support");
-	int			asked = PG_ARGISNULL(leave_one_out_arg) ? -1 :
-		PG_GETARG_BOOL(leave_one_out_arg);
+	char *support = nw_text_argument(fcinfo, support_arg, "support");
+	int asked = PG_ARGISNULL(leave_one_out_arg) ? -1 : PG_GETARG_BOOL(leave_one_out_arg);
 
 	memset(pair, 0, sizeof(NwPair));
 	pair->schema = nw_extension_schema(fcinfo);
-	pair->support = nw_source_resolve(pair->schema,
-									  nw_set_get(pair->schema, support));
+	pair->support = nw_source_resolve(pair->schema, nw_set_get(pair->schema, support));
 	nw_source_check_labelled(pair->support);
 	if (PG_ARGISNULL(queries_arg))
 	{
 		if (asked == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("leave_one_out => false needs queries"),
-					 errdetail("Without queries the set's own rows are asked about, each without itself.")));
+			ereport(
+				ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			     errmsg("leave_one_out => false needs queries"),
+			     errdetail(
+					 "Without queries the set's own rows are asked about, each without itself.")));
 		return;
 	}
-	pair->queries = nw_source_resolve(pair->schema,
-									  nw_set_get(pair->schema,
-												 nw_text_argument(fcinfo,
-																  queries_arg,
-																  "queries")));
+	pair->queries = nw_source_resolve(
+		pair->schema, nw_set_get(pair->schema, nw_text_argument(fcinfo, queries_arg, "queries")));
 	pair->leave_one_out = settle_leave_one_out(pair, asked);
 }
 
@@ -99,7 +95,7 @@ void
 nw_pair_values(const NwPair *pair, double tau, Datum *values)
 {
 	values[0] = CStringGetTextDatum(pair->support->set->name);
-	values[1] = CStringGetTextDatum(pair->queries ? pair->queries->set->name :
-									pair->support->set->name);
+	values[1] =
+		CStringGetTextDatum(pair->queries ? pair->queries->set->name : pair->support->set->name);
 	values[2] = Float8GetDatum(tau);
 }

@@ -20,28 +20,28 @@
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 
-#include "sql/args.h"
-#include "compat.h"
-#include "sets/labels.h"
-#include "math/mass.h"
-#include "sets/registry.h"
 #include "bytes/aggregate_state.h"
+#include "compat.h"
+#include "math/mass.h"
+#include "sets/labels.h"
+#include "sets/registry.h"
+#include "sql/args.h"
 
 typedef struct VoteState
 {
-	NwLabels   *labels;
-	NwMass	   *mass;			/* [labels->n] */
-	int			allocated;
+	NwLabels *labels;
+	NwMass *mass; /* [labels->n] */
+	int allocated;
 	MemoryContext mcxt;
 } VoteState;
 
 /* A finished vote: classes in byte order, and their masses. */
 typedef struct Vote
 {
-	int			n;
-	const int  *order;
-	NwScaled   *value;
-	NwScaled	total;
+	int n;
+	const int *order;
+	NwScaled *value;
+	NwScaled total;
 } Vote;
 
 PG_FUNCTION_INFO_V1(nw_vote_accum);
@@ -55,7 +55,7 @@ PG_FUNCTION_INFO_V1(nw_argmax_final);
 static VoteState *
 make_state(MemoryContext mcxt)
 {
-	VoteState  *state = MemoryContextAllocZero(mcxt, sizeof(VoteState));
+	VoteState *state = MemoryContextAllocZero(mcxt, sizeof(VoteState));
 
 	state->mcxt = mcxt;
 	state->labels = nw_labels_create(mcxt, TEXTOID);
@@ -66,19 +66,17 @@ make_state(MemoryContext mcxt)
 static NwMass *
 label_mass(VoteState *state, NwBytes label)
 {
-	int			class = nw_labels_add_text(state->labels, label);
+	int class = nw_labels_add_text(state->labels, label);
 
 	if (class >= state->allocated)
 	{
-		int			old = state->allocated;
+		int old = state->allocated;
 
 		state->allocated = Max(16, 2 * old);
 		if (state->mass == NULL)
-			state->mass = MemoryContextAlloc(state->mcxt, state->allocated *
-											 sizeof(NwMass));
+			state->mass = MemoryContextAlloc(state->mcxt, state->allocated * sizeof(NwMass));
 		else
-			state->mass = repalloc_huge(state->mass, state->allocated *
-										sizeof(NwMass));
+			state->mass = repalloc_huge(state->mass, state->allocated * sizeof(NwMass));
 		for (int i = old; i < state->allocated; i++)
 			nw_mass_clear(&state->mass[i]);
 	}
@@ -101,12 +99,11 @@ Datum
 nw_vote_accum(PG_FUNCTION_ARGS)
 {
 	MemoryContext mcxt = state_context(fcinfo);
-	VoteState  *state = PG_ARGISNULL(0) ? make_state(mcxt) :
-		(VoteState *) PG_GETARG_POINTER(0);
-	double		tau = 1;
-	double		distance;
-	text	   *label;
-	NwBytes		bytes;
+	VoteState *state = PG_ARGISNULL(0) ? make_state(mcxt) : (VoteState *) PG_GETARG_POINTER(0);
+	double tau = 1;
+	double distance;
+	text *label;
+	NwBytes bytes;
 
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_POINTER(state);
@@ -115,16 +112,14 @@ nw_vote_accum(PG_FUNCTION_ARGS)
 	{
 		if (PG_ARGISNULL(3))
 			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("tau must not be null")));
+			        (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("tau must not be null")));
 		tau = PG_GETARG_FLOAT8(3);
 		nw_check_tau(tau);
 	}
 	distance = PG_GETARG_FLOAT8(2);
 	if (!(fabs(distance) <= NW_DISTANCE_MAX))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("distance must be a finite number, not %g", distance)));
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+		                errmsg("distance must be a finite number, not %g", distance)));
 
 	label = PG_GETARG_TEXT_PP(1);
 	bytes.data = VARDATA_ANY(label);
@@ -138,8 +133,8 @@ Datum
 nw_vote_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext mcxt = state_context(fcinfo);
-	VoteState  *state;
-	VoteState  *other;
+	VoteState *state;
+	VoteState *other;
 
 	if (PG_ARGISNULL(1))
 	{
@@ -148,11 +143,9 @@ nw_vote_combine(PG_FUNCTION_ARGS)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	}
 	other = (VoteState *) PG_GETARG_POINTER(1);
-	state = PG_ARGISNULL(0) ? make_state(mcxt) :
-		(VoteState *) PG_GETARG_POINTER(0);
+	state = PG_ARGISNULL(0) ? make_state(mcxt) : (VoteState *) PG_GETARG_POINTER(0);
 	for (int i = 0; i < other->labels->n; i++)
-		nw_mass_merge(label_mass(state, other->labels->text[i]),
-					  &other->mass[i]);
+		nw_mass_merge(label_mass(state, other->labels->text[i]), &other->mass[i]);
 	PG_RETURN_POINTER(state);
 }
 
@@ -160,7 +153,7 @@ nw_vote_combine(PG_FUNCTION_ARGS)
 Datum
 nw_vote_serialize(PG_FUNCTION_ARGS)
 {
-	VoteState  *state = (VoteState *) PG_GETARG_POINTER(0);
+	VoteState *state = (VoteState *) PG_GETARG_POINTER(0);
 	StringInfoData buf;
 
 	(void) state_context(fcinfo);
@@ -168,7 +161,7 @@ nw_vote_serialize(PG_FUNCTION_ARGS)
 	pq_sendint32(&buf, state->labels->n);
 	for (int i = 0; i < state->labels->n; i++)
 	{
-		NwBytes		label = state->labels->text[i];
+		NwBytes label = state->labels->text[i];
 		const NwMass *mass = &state->mass[i];
 
 		pq_sendint32(&buf, label.len);
@@ -187,31 +180,29 @@ nw_vote_serialize(PG_FUNCTION_ARGS)
 Datum
 nw_vote_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *serialized = PG_GETARG_BYTEA_PP(0);
-	VoteState  *state;
+	bytea *serialized = PG_GETARG_BYTEA_PP(0);
+	VoteState *state;
 	NwVoteReader reader;
-	NwBytes		label;
-	NwMass		mass;
-	bool		valid;
+	NwBytes label;
+	NwMass mass;
+	bool valid;
 
 	(void) state_context(fcinfo);
 	state = make_state(CurrentMemoryContext);
-	valid = nw_vote_read_begin(&reader, VARDATA_ANY(serialized),
-							   VARSIZE_ANY_EXHDR(serialized));
+	valid = nw_vote_read_begin(&reader, VARDATA_ANY(serialized), VARSIZE_ANY_EXHDR(serialized));
 	for (int n = 1; valid && reader.n > 0; n++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		valid = nw_vote_read_next(&reader, &label.data, &label.len, &mass) &&
-			pg_verifymbstr(label.data, label.len, true);
+		        pg_verifymbstr(label.data, label.len, true);
 		if (valid)
 			*label_mass(state, label) = mass;
 		/* a label that was there already makes no new class */
 		valid = valid && state->labels->n == n;
 	}
 	if (!valid || !nw_vote_read_end(&reader))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid state of aggregate")));
+		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+		                errmsg("invalid state of aggregate")));
 	PG_RETURN_POINTER(state);
 }
 
@@ -219,7 +210,7 @@ nw_vote_deserialize(PG_FUNCTION_ARGS)
 static bool
 finish_vote(FunctionCallInfo fcinfo, Vote *vote)
 {
-	VoteState  *state;
+	VoteState *state;
 
 	(void) state_context(fcinfo);
 	if (PG_ARGISNULL(0))
@@ -240,19 +231,17 @@ finish_vote(FunctionCallInfo fcinfo, Vote *vote)
 static Numeric
 exact_numeric(double value)
 {
-	char	   *text = float8out_internal(value);
+	char *text = float8out_internal(value);
 
-	return DatumGetNumeric(DirectFunctionCall3(numeric_in,
-											   CStringGetDatum(text),
-											   ObjectIdGetDatum(InvalidOid),
-											   Int32GetDatum(-1)));
+	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+	                                           ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
 }
 
 /* nw_vote_final(internal) returns jsonb: {label: probability} */
 Datum
 nw_vote_final(PG_FUNCTION_ARGS)
 {
-	Vote		vote;
+	Vote vote;
 	const NwBytes *text;
 	JsonbParseState *parse = NULL;
 	JsonbValue *result;
@@ -264,16 +253,15 @@ nw_vote_final(PG_FUNCTION_ARGS)
 	pushJsonbValue(&parse, WJB_BEGIN_OBJECT, NULL);
 	for (int i = 0; i < vote.n; i++)
 	{
-		JsonbValue	key;
-		JsonbValue	value;
+		JsonbValue key;
+		JsonbValue value;
 
 		key.type = jbvString;
 		key.val.string.val = unconstify(char *, text[vote.order[i]].data);
 		key.val.string.len = text[vote.order[i]].len;
 		pushJsonbValue(&parse, WJB_KEY, &key);
 		value.type = jbvNumeric;
-		value.val.numeric = exact_numeric(nw_scaled_ratio(vote.value[i],
-														  vote.total));
+		value.val.numeric = exact_numeric(nw_scaled_ratio(vote.value[i], vote.total));
 		pushJsonbValue(&parse, WJB_VALUE, &value);
 	}
 	result = pushJsonbValue(&parse, WJB_END_OBJECT, NULL);
@@ -284,8 +272,8 @@ nw_vote_final(PG_FUNCTION_ARGS)
 Datum
 nw_argmax_final(PG_FUNCTION_ARGS)
 {
-	Vote		vote;
-	int			best = 0;
+	Vote vote;
+	int best = 0;
 
 	if (!finish_vote(fcinfo, &vote))
 		PG_RETURN_NULL();

@@ -17,9 +17,9 @@ static Datum
 nw_weights(FunctionCallInfo fcinfo, NwQueryForm form)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	NwCall		call;
-	NwTally    *tally;
-	int			top = nw_top_argument(fcinfo, 2);
+	NwCall call;
+	NwTally *tally;
+	int top = nw_top_argument(fcinfo, 2);
 
 	nw_begin_rows(fcinfo);
 	if (!nw_call_init(&call, fcinfo, form, 1))
@@ -32,14 +32,12 @@ nw_weights(FunctionCallInfo fcinfo, NwQueryForm form)
 	for (int i = 0; i < tally->top.n; i++)
 	{
 		const NwTopItem *item = &tally->top.item[i];
-		NwScaled	term = nw_scaled_exp(item->score);
-		Datum		values[4] = {
-			item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
-			nw_bytes_datum(tally->labels->text[item->class]),
-			Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
-			Float8GetDatum(nw_scaled_ratio(term, tally->total))
-		};
-		bool		nulls[4] = {item->id == NULL, false, false, false};
+		NwScaled term = nw_scaled_exp(item->score);
+		Datum values[4] = {item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
+		                   nw_bytes_datum(tally->labels->text[item->class]),
+		                   Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
+		                   Float8GetDatum(nw_scaled_ratio(term, tally->total))};
+		bool nulls[4] = {item->id == NULL, false, false, false};
 
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}

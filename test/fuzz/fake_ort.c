@@ -12,23 +12,23 @@
 
 #include "harness.h"
 
-FakeModel	fake_model;
+FakeModel fake_model;
 
 struct NwSession
 {
-	int			open;
+	int open;
 };
 
 struct NwBinding
 {
-	int			outputs;
+	int outputs;
 };
 
 struct OrtValue
 {
-	NwShape		shape;
-	float	   *data;
-	bool		own;
+	NwShape shape;
+	float *data;
+	bool own;
 };
 
 bool
@@ -39,7 +39,8 @@ nw_device_parse(const char *text, NwDevice *device)
 }
 
 NwSession *
-nw_session_open(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len, const char *what)
+nw_session_open(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len,
+                const char *what)
 {
 	(void) rt;
 	(void) device;
@@ -67,7 +68,7 @@ nw_session_ports(const NwSession *s, bool output, const NwPort **ports)
 NwValue *
 nw_value_over(NwShape shape, float *data)
 {
-	NwValue    *v = nw_alloc(sizeof(NwValue));
+	NwValue *v = nw_alloc(sizeof(NwValue));
 
 	*v = (NwValue) {shape, data, false};
 	return v;
@@ -132,7 +133,7 @@ nw_binding_run(NwBinding *b)
 int
 nw_binding_outputs(NwBinding *b, NwValue ***values)
 {
-	NwValue    *v = nw_alloc(sizeof(NwValue));
+	NwValue *v = nw_alloc(sizeof(NwValue));
 
 	*v = (NwValue) {fake_model.result, NULL, true};
 	v->data = nw_alloc0((size_t) nw_shape_size(&v->shape) * sizeof(float));

@@ -11,11 +11,11 @@
 
 typedef struct FakeModel
 {
-	NwPort		port[2][FAKE_PORTS];	/* inputs, outputs */
-	int			n_ports[2];
-	NwShape		result;			/* of what a run returns */
+	NwPort port[2][FAKE_PORTS]; /* inputs, outputs */
+	int n_ports[2];
+	NwShape result; /* of what a run returns */
 } FakeModel;
 
 extern FakeModel fake_model;
 
-#endif							/* NW_FAKE_ORT_H */
+#endif /* NW_FAKE_ORT_H */

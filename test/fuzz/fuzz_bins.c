@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes/aggregate_state.h"
 #include "harness.h"
 #include "math/metrics.h"
-#include "bytes/aggregate_state.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	NwBins	   *bins;
-	NwBins	   *sum;
-	double		ece;
-	double		mce;
+	NwBins *bins;
+	NwBins *sum;
+	double ece;
+	double mce;
 
 	/* one byte off, as a short varlena would be */
 	if (size < 1 || !nw_bins_are_valid(data + 1, size - 1))

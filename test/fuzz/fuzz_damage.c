@@ -15,14 +15,14 @@
 #include "bytes/damage.h"
 #include "harness.h"
 
-#define PAGE_SIZE	512
-#define SLOT_SIZE	(4 * 4 + 4 + 6)	/* beside the code itself */
+#define PAGE_SIZE 512
+#define SLOT_SIZE (4 * 4 + 4 + 6) /* beside the code itself */
 
 /* Things that pages point to, each of its exact number. */
 typedef struct File
 {
-	uint8_t    *block;
-	uint8_t    *list;
+	uint8_t *block;
+	uint8_t *list;
 	NwPageShape shape;
 } File;
 
@@ -30,7 +30,8 @@ typedef struct File
 static void
 read_list(const NwListData *list, const File *file)
 {
-	if (!(list->radius >= 0 && list->norm_min <= list->norm_max && list->spread >= 0 && list->error >= 0))
+	if (!(list->radius >= 0 && list->norm_min <= list->norm_max && list->spread >= 0 &&
+	      list->error >= 0))
 		fuzz_broken("a list has numbers that compare");
 	if (list->first_page == NW_NO_BLOCK)
 	{
@@ -69,15 +70,16 @@ read_codes(const uint8_t *page, const File *file, uint32_t dim)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	FuzzInput	in = {data, size};
-	uint8_t		how = fuzz_byte(&in);
-	uint32_t	dim = 1 + fuzz_byte(&in);
-	File		file = {.shape = {.nblocks = 1 + fuzz_short(&in) % 4096, .nlists = fuzz_byte(&in)}};
-	NwPageKind	kind = (NwPageKind) (1 + (how & 7) % NW_PAGE_VECTORS);
-	NwListData	list = {0};
-	uint8_t    *page = calloc(1, PAGE_SIZE);
+	FuzzInput in = {data, size};
+	uint8_t how = fuzz_byte(&in);
+	uint32_t dim = 1 + fuzz_byte(&in);
+	File file = {.shape = {.nblocks = 1 + fuzz_short(&in) % 4096, .nlists = fuzz_byte(&in)}};
+	NwPageKind kind = (NwPageKind) (1 + (how & 7) % NW_PAGE_VECTORS);
+	NwListData list = {0};
+	uint8_t *page = calloc(1, PAGE_SIZE);
 
-	file.shape.slots = (PAGE_SIZE - sizeof(NwPageHead) - sizeof(NwCodePage) - sizeof(NwPageTail)) / (dim + SLOT_SIZE);
+	file.shape.slots = (PAGE_SIZE - sizeof(NwPageHead) - sizeof(NwCodePage) - sizeof(NwPageTail)) /
+	                   (dim + SLOT_SIZE);
 	file.block = calloc(file.shape.nblocks, 1);
 	file.list = calloc(file.shape.nlists + 1, 1);
 	file.list = realloc(file.list, file.shape.nlists ? file.shape.nlists : 1);
@@ -89,7 +91,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		nw_list_seal(&list);
 	if (how & 16)
 		nw_codes_seal(page, PAGE_SIZE);
-	if (how & 32)				/* the frame of a sound page */
+	if (how & 32) /* the frame of a sound page */
 	{
 		NwPageHead *head = (NwPageHead *) page;
 		NwPageTail *tail = (NwPageTail *) (page + PAGE_SIZE - sizeof(NwPageTail));

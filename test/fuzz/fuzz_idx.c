@@ -16,7 +16,7 @@
 static void
 read_files(void *arg)
 {
-	NwSource   *s = nw_source_open(arg, true);
+	NwSource *s = nw_source_open(arg, true);
 
 	nw_source_whole(s);
 	if (s->n < 1 || s->height < 1 || s->width < 1 || s->n_classes < 1)
@@ -35,14 +35,13 @@ read_files(void *arg)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	FuzzInput	in = {data, size};
-	FuzzInput	labels = fuzz_piece(&in);
-	FuzzInput	names = fuzz_piece(&in);
-	NwSourceOptions options = {
-		.idx_images = fuzz_file(0, in), .idx_labels = fuzz_file(1, labels),
-		.class_names = names.size > 0 ? fuzz_file(2, names) : NULL,
-		.per_class = size % 3 == 0 ? 2 : 0
-	};
+	FuzzInput in = {data, size};
+	FuzzInput labels = fuzz_piece(&in);
+	FuzzInput names = fuzz_piece(&in);
+	NwSourceOptions options = {.idx_images = fuzz_file(0, in),
+	                           .idx_labels = fuzz_file(1, labels),
+	                           .class_names = names.size > 0 ? fuzz_file(2, names) : NULL,
+	                           .per_class = size % 3 == 0 ? 2 : 0};
 
 	fuzz_call(read_files, &options);
 	return 0;

@@ -14,9 +14,9 @@
 
 typedef struct Work
 {
-	FuzzInput	file;
-	int			channels;
-	int			enough;
+	FuzzInput file;
+	int channels;
+	int enough;
 	NwPreprocess pre;
 } Work;
 
@@ -24,10 +24,10 @@ typedef struct Work
 static void
 read_image(void *arg)
 {
-	Work	   *w = arg;
-	void	   *bytes = fuzz_copy(w->file);
-	NwImage		image;
-	char	   *why = nw_image_decode(bytes, w->file.size, w->channels, w->enough, &image);
+	Work *w = arg;
+	void *bytes = fuzz_copy(w->file);
+	NwImage image;
+	char *why = nw_image_decode(bytes, w->file.size, w->channels, w->enough, &image);
 
 	free(bytes);
 	if (why != NULL)
@@ -43,9 +43,9 @@ read_image(void *arg)
 	/* pixels beyond these are read by the same loops */
 	if ((int64_t) image.height * image.width <= 1 << 16)
 	{
-		size_t		n = (size_t) (w->pre.channels * w->pre.height * w->pre.width);
-		uint8_t    *fitted = nw_alloc(n);
-		float	   *tensor = nw_alloc(n * sizeof(float));
+		size_t n = (size_t) (w->pre.channels * w->pre.height * w->pre.width);
+		uint8_t *fitted = nw_alloc(n);
+		float *tensor = nw_alloc(n * sizeof(float));
 
 		nw_image_fit(&image, &w->pre, fitted);
 		nw_image_tensor(fitted, &w->pre, 1, -1, true, tensor);
@@ -62,15 +62,17 @@ read_image(void *arg)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	Work		w = {.file = {data, size}};
-	uint8_t		how = fuzz_byte(&w.file);
+	Work w = {.file = {data, size}};
+	uint8_t how = fuzz_byte(&w.file);
 
 	w.channels = how & 1 ? 1 : 3;
 	w.enough = 1 << (how >> 5);
-	w.pre = (NwPreprocess) {
-		.channels = how & 2 ? 1 : 3, .height = 1 + (how >> 2 & 3) * 3, .width = 5, .zoom = how & 16 ? 1.15 : 1,
-			.mean = {0.5, 0.4, 0.3}, .std = {0.2, 0.3, 0.4}
-	};
+	w.pre = (NwPreprocess) {.channels = how & 2 ? 1 : 3,
+	                        .height = 1 + (how >> 2 & 3) * 3,
+	                        .width = 5,
+	                        .zoom = how & 16 ? 1.15 : 1,
+	                        .mean = {0.5, 0.4, 0.3},
+	                        .std = {0.2, 0.3, 0.4}};
 	fuzz_call(read_image, &w);
 	return 0;
 }

@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness.h"
 #include "bytes/label_page.h"
+#include "harness.h"
 
-#define MOST	300				/* items that a page of the inputs' size could hold, and more */
+#define MOST 300 /* items that a page of the inputs' size could hold, and more */
 
 /* Read every item that can be got. */
 static void
 read_items(const void *page, size_t size, bool sound)
 {
-	uint32_t	n = ((const NwLabelPage *) page)->n;
+	uint32_t n = ((const NwLabelPage *) page)->n;
 
 	for (uint32_t i = 0; i <= n && i <= MOST; i++)
 	{
@@ -33,10 +33,10 @@ read_items(const void *page, size_t size, bool sound)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	FuzzInput	in = {data, size};
-	uint16_t	len = fuzz_short(&in);
-	void	   *page;
-	bool		sound;
+	FuzzInput in = {data, size};
+	uint16_t len = fuzz_short(&in);
+	void *page;
+	bool sound;
 	NwLabelItem *item;
 
 	in.size -= in.size % 8;

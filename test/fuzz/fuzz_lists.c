@@ -10,15 +10,15 @@
 #include "harness.h"
 #include "options.h"
 
-#define MOST	3
+#define MOST 3
 
 /* Read a text as everything an option may want. */
 static void
 read_list(void *arg)
 {
-	char	   *text = fuzz_text(*(FuzzInput *) arg);
-	double	   *list = nw_alloc(MOST * sizeof(double));
-	int			n = nw_parse_list("train", "mean", text, list, MOST);
+	char *text = fuzz_text(*(FuzzInput *) arg);
+	double *list = nw_alloc(MOST * sizeof(double));
+	int n = nw_parse_list("train", "mean", text, list, MOST);
 
 	if (n < 0 || n > MOST)
 		fuzz_broken("a list has at most so many numbers");
@@ -32,8 +32,8 @@ read_list(void *arg)
 static void
 read_int(void *arg)
 {
-	char	   *text = fuzz_text(*(FuzzInput *) arg);
-	int64_t		v = nw_parse_int("train", "size", text, -5, 4096);
+	char *text = fuzz_text(*(FuzzInput *) arg);
+	int64_t v = nw_parse_int("train", "size", text, -5, 4096);
 
 	if (v < -5 || v > 4096)
 		fuzz_broken("a whole number is within its limits");
@@ -43,8 +43,8 @@ read_int(void *arg)
 static void
 read_double(void *arg)
 {
-	char	   *text = fuzz_text(*(FuzzInput *) arg);
-	double		v = nw_parse_double("train", "tau", text, 1e-6, 1e6);
+	char *text = fuzz_text(*(FuzzInput *) arg);
+	double v = nw_parse_double("train", "tau", text, 1e-6, 1e6);
 
 	if (!(v >= 1e-6 && v <= 1e6))
 		fuzz_broken("a number is within its limits");
@@ -54,7 +54,7 @@ read_double(void *arg)
 static void
 read_device(void *arg)
 {
-	char	   *text = fuzz_text(*(FuzzInput *) arg);
+	char *text = fuzz_text(*(FuzzInput *) arg);
 
 	if (nw_parse_device("train", text) > NW_DEVICE_CUDA)
 		fuzz_broken("a device is one of those there are");
@@ -64,7 +64,7 @@ read_device(void *arg)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	FuzzInput	in = {data, size};
+	FuzzInput in = {data, size};
 
 	fuzz_call(read_list, &in);
 	fuzz_call(read_int, &in);

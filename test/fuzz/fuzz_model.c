@@ -20,15 +20,17 @@
 static NwShape
 take_shape(FuzzInput *in, bool open)
 {
-	uint8_t		rank = fuzz_byte(in);
-	NwShape		s = {.rank = rank % (NW_MAX_RANK + 1)};
+	uint8_t rank = fuzz_byte(in);
+	NwShape s = {.rank = rank % (NW_MAX_RANK + 1)};
 
 	for (int i = 0; i < s.rank; i++)
 	{
-		uint8_t		b = fuzz_byte(in);
+		uint8_t b = fuzz_byte(in);
 
 		/* what a run returns is there: a runtime has memory for it */
-		s.dim[i] = open && b == 0xff ? -1 : open && b == 0xfe ? INT64_C(0x100000003) : b % (s.rank > 4 ? 4 : 32);
+		s.dim[i] = open && b == 0xff   ? -1
+		           : open && b == 0xfe ? INT64_C(0x100000003)
+		                               : b % (s.rank > 4 ? 4 : 32);
 	}
 	return s;
 }
@@ -42,9 +44,10 @@ take_ports(FuzzInput *in, int side)
 	fake_model.n_ports[side] = (fuzz_byte(in) & 7) % (FAKE_PORTS + 1);
 	for (int i = 0; i < fake_model.n_ports[side]; i++)
 	{
-		uint8_t		b = fuzz_byte(in);
+		uint8_t b = fuzz_byte(in);
 
-		fake_model.port[side][i] = (NwPort) {names[b & 3], b & 4 ? NW_INT64 : NW_FLOAT, take_shape(in, true)};
+		fake_model.port[side][i] =
+			(NwPort) {names[b & 3], b & 4 ? NW_INT64 : NW_FLOAT, take_shape(in, true)};
 	}
 }
 
@@ -54,10 +57,10 @@ embed(void *arg)
 {
 	NwExtractorOptions *o = arg;
 	NwExtractor *e = nw_extractor_open(NULL, NW_DEVICE_CPU, o);
-	size_t		image = (size_t) e->pre.channels * (size_t) e->pre.height * (size_t) e->pre.width;
-	float	   *images;
-	float	   *z;
-	int			n = e->batch < 2 ? e->batch : 2;
+	size_t image = (size_t) e->pre.channels * (size_t) e->pre.height * (size_t) e->pre.width;
+	float *images;
+	float *z;
+	int n = e->batch < 2 ? e->batch : 2;
 
 	if (e->batch < 1 || image < 1 || e->dim < 1)
 		fuzz_broken("a model has sizes");
@@ -83,10 +86,10 @@ embed(void *arg)
 static void
 resume(void *arg)
 {
-	NwStates	states = {0};
-	NwMetas		settings = {0};
-	NwGraph    *g;
-	int64_t		step = nw_checkpoint_load(((NwExtractorOptions *) arg)->path, &states, &settings);
+	NwStates states = {0};
+	NwMetas settings = {0};
+	NwGraph *g;
+	int64_t step = nw_checkpoint_load(((NwExtractorOptions *) arg)->path, &states, &settings);
 
 	if (step < 0)
 		fuzz_broken("a step is not negative");
@@ -101,8 +104,8 @@ resume(void *arg)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	FuzzInput	in = {data, size};
-	uint8_t		how = fuzz_byte(&in);
+	FuzzInput in = {data, size};
+	uint8_t how = fuzz_byte(&in);
 	NwExtractorOptions o = {.output = how & 1 ? "y" : NULL, .batch = 2};
 
 	if (how & 2)

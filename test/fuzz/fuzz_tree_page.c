@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness.h"
 #include "bytes/tree_page.h"
+#include "harness.h"
 
 /* Compare the answers of a leaf with those of a plain search. */
 static void
 check_leaf(const NwTreePage *tree, uint64_t key)
 {
-	uint64_t	above = UINT64_MAX;
-	uint64_t	below = 0;
-	bool		any_above = false;
-	bool		any_below = false;
-	uint64_t	found;
+	uint64_t above = UINT64_MAX;
+	uint64_t below = 0;
+	bool any_above = false;
+	bool any_below = false;
+	uint64_t found;
 
 	for (int i = 0; i < tree->n; i++)
 	{
@@ -43,12 +43,12 @@ check_leaf(const NwTreePage *tree, uint64_t key)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	FuzzInput	in = {data, size};
-	uint64_t	key = fuzz_short(&in);
+	FuzzInput in = {data, size};
+	uint64_t key = fuzz_short(&in);
 	NwTreePage *tree;
 	NwTreePage *right;
-	bool		sound;
-	int			capacity;
+	bool sound;
+	int capacity;
 
 	key = fuzz_byte(&in) & 1 ? key << 48 | key : key;
 	in.size -= in.size % 8;
@@ -62,7 +62,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sound = nw_tree_page_damage(tree, in.size) == NULL;
 	if (nw_tree_page_is_sane(tree, in.size))
 	{
-		bool		leaf = tree->level == 0;
+		bool leaf = tree->level == 0;
 
 		capacity = nw_tree_page_capacity(in.size, tree->level);
 		if (leaf)
@@ -74,7 +74,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 		else
 		{
-			int			child = nw_tree_page_choose(tree, key);
+			int child = nw_tree_page_choose(tree, key);
 
 			fuzz_use(&nw_tree_page_children(tree, in.size)[child], sizeof(uint32_t));
 			if (sound && child > 0 && tree->key[child] > key)
@@ -88,11 +88,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fuzz_broken("a page with one number more is sane");
 		if (tree->n == capacity && tree->n > 1)
 		{
-			int			n = tree->n;
-			uint64_t	least = nw_tree_page_split(tree, right, in.size);
+			int n = tree->n;
+			uint64_t least = nw_tree_page_split(tree, right, in.size);
 
-			if (!nw_tree_page_is_sane(tree, in.size) || !nw_tree_page_is_sane(right, in.size) || tree->n + right->n != n ||
-				least != right->key[0])
+			if (!nw_tree_page_is_sane(tree, in.size) || !nw_tree_page_is_sane(right, in.size) ||
+			    tree->n + right->n != n || least != right->key[0])
 				fuzz_broken("halves of a page are sane");
 			for (int i = 0; leaf && i < tree->n; i++)
 				if (tree->key[i] > least)

@@ -8,16 +8,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness.h"
 #include "bytes/vector_text.h"
+#include "harness.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char	   *text = fuzz_text((FuzzInput) {data, size});
-	int			room = nw_vectext_room(text);
-	float	   *x = malloc((size_t) (room > 0 ? room : 1) * sizeof(float));
-	int			dim = room > 0 ? nw_vectext_read(text, x, room) : 0;
+	char *text = fuzz_text((FuzzInput) {data, size});
+	int room = nw_vectext_room(text);
+	float *x = malloc((size_t) (room > 0 ? room : 1) * sizeof(float));
+	int dim = room > 0 ? nw_vectext_read(text, x, room) : 0;
 
 	if (dim > room)
 		fuzz_broken("there is room for all elements");

@@ -9,26 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness.h"
 #include "bytes/aggregate_state.h"
+#include "harness.h"
 
-#define MOST	32
+#define MOST 32
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	void	   *copy = fuzz_copy((FuzzInput) {data, size});
+	void *copy = fuzz_copy((FuzzInput) {data, size});
 	NwVoteReader reader;
-	NwMass		mass[MOST];
-	NwScaled	value[MOST];
-	NwScaled	total;
-	double		sum = 0;
-	int			n = 0;
+	NwMass mass[MOST];
+	NwScaled value[MOST];
+	NwScaled total;
+	double sum = 0;
+	int n = 0;
 
 	if (nw_vote_read_begin(&reader, copy, size))
 	{
 		const char *label;
-		int			len;
+		int len;
 
 		while (n < MOST && nw_vote_read_next(&reader, &label, &len, &mass[n]))
 		{
@@ -44,7 +44,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* as the combine and final functions do */
 	for (int i = 0; i < n; i++)
 	{
-		NwMass		merged;
+		NwMass merged;
 
 		nw_mass_clear(&merged);
 		nw_mass_merge(&merged, &mass[i]);
@@ -56,7 +56,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	total = nw_scaled_sum(value, n);
 	for (int i = 0; i < n; i++)
 	{
-		double		p = nw_scaled_ratio(value[i], total);
+		double p = nw_scaled_ratio(value[i], total);
 
 		(void) nw_scaled_compare(value[i], total);
 		if (!(p >= 0 && p <= 1 + 1e-9))

@@ -22,7 +22,7 @@ fuzz_byte(FuzzInput *in)
 uint16_t
 fuzz_short(FuzzInput *in)
 {
-	uint8_t		low = fuzz_byte(in);
+	uint8_t low = fuzz_byte(in);
 
 	return (uint16_t) (low | fuzz_byte(in) << 8);
 }
@@ -31,7 +31,7 @@ fuzz_short(FuzzInput *in)
 FuzzInput
 fuzz_piece(FuzzInput *in)
 {
-	FuzzInput	piece = {NULL, fuzz_short(in)};
+	FuzzInput piece = {NULL, fuzz_short(in)};
 
 	piece.data = in->data;
 	if (piece.size > in->size)
@@ -45,7 +45,7 @@ fuzz_piece(FuzzInput *in)
 static void *
 must_alloc(size_t size)
 {
-	void	   *p = malloc(size > 0 ? size : 1);
+	void *p = malloc(size > 0 ? size : 1);
 
 	if (p == NULL)
 		fuzz_broken("there is memory");
@@ -56,7 +56,7 @@ must_alloc(size_t size)
 void *
 fuzz_copy(FuzzInput in)
 {
-	void	   *copy = must_alloc(in.size);
+	void *copy = must_alloc(in.size);
 
 	if (in.size > 0)
 		memcpy(copy, in.data, in.size);
@@ -67,7 +67,7 @@ fuzz_copy(FuzzInput in)
 char *
 fuzz_text(FuzzInput in)
 {
-	char	   *copy = must_alloc(in.size + 1);
+	char *copy = must_alloc(in.size + 1);
 
 	if (in.size > 0)
 		memcpy(copy, in.data, in.size);
@@ -81,7 +81,7 @@ fuzz_use(const void *data, size_t size)
 {
 	static volatile uint8_t sink;
 	const uint8_t *p = data;
-	uint8_t		sum = 0;
+	uint8_t sum = 0;
 
 	for (size_t i = 0; i < size; i++)
 		sum ^= p[i];

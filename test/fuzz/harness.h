@@ -13,17 +13,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-extern int	LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+extern int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* An input, to be read from its beginning; numbers and pieces past its end are 0 and empty. */
 typedef struct FuzzInput
 {
 	const uint8_t *data;
-	size_t		size;
+	size_t size;
 } FuzzInput;
 
 extern uint8_t fuzz_byte(FuzzInput *in);
-extern uint16_t fuzz_short(FuzzInput *in);	/* lowest byte first */
+extern uint16_t fuzz_short(FuzzInput *in); /* lowest byte first */
 
 /* Take a piece: a short says its length. */
 extern FuzzInput fuzz_piece(FuzzInput *in);
@@ -41,9 +41,9 @@ extern void fuzz_use(const void *data, size_t size);
 extern void fuzz_broken(const char *promise) __attribute__((noreturn));
 
 /* Call; false where the program would have ended. */
-extern bool fuzz_call(void (*work) (void *arg), void *arg);
+extern bool fuzz_call(void (*work)(void *arg), void *arg);
 
 /* Put bytes into file number 0, 1 or 2, and return its path. */
 extern const char *fuzz_file(int number, FuzzInput content);
 
-#endif							/* NW_HARNESS_H */
+#endif /* NW_HARNESS_H */

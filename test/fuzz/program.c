@@ -18,27 +18,27 @@
 #include "harness.h"
 #include "util.h"
 
-#define FILES		3
-#define FIRST_FILE	100			/* descriptors of our own are from here on */
-#define OPEN_MOST	4			/* files that the program has open at a time */
-#define SLOTS		(1 << 18)
+#define FILES 3
+#define FIRST_FILE 100 /* descriptors of our own are from here on */
+#define OPEN_MOST 4    /* files that the program has open at a time */
+#define SLOTS (1 << 18)
 
 /* Addresses allocated and not yet freed since fuzz_call() began: a hash table. */
 static const volatile void *live[SLOTS];
-static uint32_t used[SLOTS];	/* slots in the order of their use */
+static uint32_t used[SLOTS]; /* slots in the order of their use */
 static uint32_t n_used;
 static bool watching;
 
 static sigjmp_buf back;
-static int	first_free;			/* descriptor; those from here on are the program's */
+static int first_free; /* descriptor; those from here on are the program's */
 
-static const char gone;			/* its address marks a slot whose memory was freed */
+static const char gone; /* its address marks a slot whose memory was freed */
 
 /* Find the slot of an address, or the one it would get. */
 static uint32_t
 slot_of(const volatile void *p)
 {
-	uint32_t	slot = (uint32_t) (((uintptr_t) p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SLOTS;
+	uint32_t slot = (uint32_t) (((uintptr_t) p >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 40) % SLOTS;
 
 	while (live[slot] != NULL && live[slot] != p)
 		slot = (slot + 1) % SLOTS;
@@ -49,7 +49,7 @@ slot_of(const volatile void *p)
 static void
 allocated(const volatile void *p, size_t size)
 {
-	uint32_t	slot;
+	uint32_t slot;
 
 	(void) size;
 	if (!watching || p == NULL)
@@ -69,7 +69,7 @@ allocated(const volatile void *p, size_t size)
 static void
 freed(const volatile void *p)
 {
-	uint32_t	slot;
+	uint32_t slot;
 
 	if (!watching || p == NULL)
 		return;
@@ -111,7 +111,7 @@ prepare(void)
 
 /* Call the program. */
 bool
-fuzz_call(void (*work) (void *arg), void *arg)
+fuzz_call(void (*work)(void *arg), void *arg)
 {
 	prepare();
 	if (sigsetjmp(back, 1) == 0)
@@ -131,13 +131,13 @@ fuzz_call(void (*work) (void *arg), void *arg)
 const char *
 fuzz_file(int number, FuzzInput content)
 {
-	static int	descriptor[FILES];
+	static int descriptor[FILES];
 	static char path[FILES][32];
 
 	prepare();
 	if (descriptor[number] == 0)
 	{
-		int			fd = memfd_create("fuzz", MFD_CLOEXEC);
+		int fd = memfd_create("fuzz", MFD_CLOEXEC);
 
 		if (fd < 0 || dup2(fd, FIRST_FILE + number) < 0)
 			fuzz_broken("there are files in memory");
@@ -146,7 +146,7 @@ fuzz_file(int number, FuzzInput content)
 		snprintf(path[number], sizeof(path[number]), "/proc/self/fd/%d", FIRST_FILE + number);
 	}
 	if (ftruncate(descriptor[number], 0) != 0 ||
-		pwrite(descriptor[number], content.data, content.size, 0) != (ssize_t) content.size)
+	    pwrite(descriptor[number], content.data, content.size, 0) != (ssize_t) content.size)
 		fuzz_broken("files in memory can be written");
 	return path[number];
 }
@@ -155,7 +155,7 @@ fuzz_file(int number, FuzzInput content)
 static void __attribute__((noreturn))
 end(const char *fmt, va_list ap)
 {
-	char	   *text = nw_vprintf(fmt, ap);
+	char *text = nw_vprintf(fmt, ap);
 
 	if (getenv("FUZZ_SHOW") != NULL)
 		fprintf(stderr, "%s\n", text);
@@ -164,18 +164,18 @@ end(const char *fmt, va_list ap)
 }
 
 void
-nw_fatal(const char *fmt,...)
+nw_fatal(const char *fmt, ...)
 {
-	va_list		ap;
+	va_list ap;
 
 	va_start(ap, fmt);
 	end(fmt, ap);
 }
 
 void
-nw_usage_error(const char *subcommand, const char *fmt,...)
+nw_usage_error(const char *subcommand, const char *fmt, ...)
 {
-	va_list		ap;
+	va_list ap;
 
 	(void) subcommand;
 	va_start(ap, fmt);
@@ -183,27 +183,27 @@ nw_usage_error(const char *subcommand, const char *fmt,...)
 }
 
 void
-nw_warn(const char *fmt,...)
+nw_warn(const char *fmt, ...)
 {
 	(void) fmt;
 }
 
 void
-nw_info(const char *fmt,...)
+nw_info(const char *fmt, ...)
 {
 	(void) fmt;
 }
 
 /* Threads of the program run where they are started, so that they can end it, too. */
 int
-fuzz_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start) (void *), void *arg)
+fuzz_thread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg)
 {
-	sigset_t	none;
-	sigset_t	old;
+	sigset_t none;
+	sigset_t old;
 
 	(void) attr;
 	memset(thread, 0, sizeof(*thread));
-	sigemptyset(&none);			/* the program blocks all signals, which would hide a crash */
+	sigemptyset(&none); /* the program blocks all signals, which would hide a crash */
 	pthread_sigmask(SIG_SETMASK, &none, &old);
 	start(arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -45,27 +45,21 @@ static bool
 is_detour(Oid relid, const char *way)
 {
 	return detour_target[0] != '\0' && strcmp(detour_way, way) == 0 &&
-		relid == RelnameGetRelid(detour_target);
+	       relid == RelnameGetRelid(detour_target);
 }
 
 /* An expression that says whether a row's id is even. */
 static Node *
 even_id(Oid relid, int varno)
 {
-	Var		   *id = makeVar(varno, get_attnum(relid, "id"), INT4OID, -1,
-							 InvalidOid, 0);
-	Const	   *one = makeConst(INT4OID, -1, InvalidOid, 4, Int32GetDatum(1),
-								false, true);
-	Const	   *zero = makeConst(INT4OID, -1, InvalidOid, 4, Int32GetDatum(0),
-								 false, true);
-	Oid			and = OpernameGetOprid(list_make1(makeString("&")), INT4OID,
-									   INT4OID);
-	Oid			equals = OpernameGetOprid(list_make1(makeString("=")), INT4OID,
-										  INT4OID);
-	Expr	   *bit = make_opclause(and, INT4OID, false, (Expr *) id,
-									(Expr *) one, InvalidOid, InvalidOid);
-	Expr	   *even = make_opclause(equals, BOOLOID, false, bit,
-									 (Expr *) zero, InvalidOid, InvalidOid);
+	Var *id = makeVar(varno, get_attnum(relid, "id"), INT4OID, -1, InvalidOid, 0);
+	Const *one = makeConst(INT4OID, -1, InvalidOid, 4, Int32GetDatum(1), false, true);
+	Const *zero = makeConst(INT4OID, -1, InvalidOid, 4, Int32GetDatum(0), false, true);
+	Oid and = OpernameGetOprid(list_make1(makeString("&")), INT4OID, INT4OID);
+	Oid equals = OpernameGetOprid(list_make1(makeString("=")), INT4OID, INT4OID);
+	Expr *bit =
+		make_opclause(and, INT4OID, false, (Expr *) id, (Expr *) one, InvalidOid, InvalidOid);
+	Expr *even = make_opclause(equals, BOOLOID, false, bit, (Expr *) zero, InvalidOid, InvalidOid);
 
 	((OpExpr *) bit)->opfuncid = get_opcode(and);
 	((OpExpr *) even)->opfuncid = get_opcode(equals);
@@ -74,11 +68,10 @@ even_id(Oid relid, int varno)
 
 /* Plan a query, after having changed what it reads. */
 static PlannedStmt *
-plan(Query *parse, const char *query_string, int cursorOptions,
-	 ParamListInfo boundParams)
+plan(Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams)
 {
-	int			varno = 0;
-	ListCell   *cell;
+	int varno = 0;
+	ListCell *cell;
 
 	foreach(cell, parse->rtable)
 	{
@@ -102,25 +95,21 @@ plan(Query *parse, const char *query_string, int cursorOptions,
 			parse->jointree->quals = even_id(rte->relid, varno);
 		else if (is_detour(rte->relid, "mask"))
 		{
-			ListCell   *column;
+			ListCell *column;
 
 			foreach(column, parse->targetList)
 			{
 				TargetEntry *entry = lfirst_node(TargetEntry, column);
-				Var		   *var = (Var *) entry->expr;
+				Var *var = (Var *) entry->expr;
 
-				if (IsA(var, Var) && var->varno == varno &&
-					var->vartype == TEXTOID)
-					entry->expr = (Expr *) makeConst(TEXTOID, -1,
-													 var->varcollid, -1,
-													 CStringGetTextDatum("masked"),
-													 false, false);
+				if (IsA(var, Var) && var->varno == varno && var->vartype == TEXTOID)
+					entry->expr = (Expr *) makeConst(TEXTOID, -1, var->varcollid, -1,
+					                                 CStringGetTextDatum("masked"), false, false);
 			}
 		}
 	}
-	return next_planner ?
-		next_planner(parse, query_string, cursorOptions, boundParams) :
-		standard_planner(parse, query_string, cursorOptions, boundParams);
+	return next_planner ? next_planner(parse, query_string, cursorOptions, boundParams)
+	                    : standard_planner(parse, query_string, cursorOptions, boundParams);
 }
 
 /* A custom scan that returns nothing. */
@@ -140,19 +129,17 @@ end_nothing(CustomScanState *node)
 {
 }
 
-static const CustomExecMethods exec_methods = {
-	.CustomName = "detour",
-	.BeginCustomScan = begin_nothing,
-	.ExecCustomScan = exec_nothing,
-	.EndCustomScan = end_nothing,
-	.ReScanCustomScan = end_nothing
-};
+static const CustomExecMethods exec_methods = {.CustomName = "detour",
+                                               .BeginCustomScan = begin_nothing,
+                                               .ExecCustomScan = exec_nothing,
+                                               .EndCustomScan = end_nothing,
+                                               .ReScanCustomScan = end_nothing};
 
 static Node *
 create_nothing(CustomScan *scan)
 {
-	CustomScanState *state = (CustomScanState *) newNode(sizeof(CustomScanState),
-														 T_CustomScanState);
+	CustomScanState *state =
+		(CustomScanState *) newNode(sizeof(CustomScanState), T_CustomScanState);
 
 	state->methods = &exec_methods;
 	return (Node *) state;
@@ -161,8 +148,8 @@ create_nothing(CustomScan *scan)
 static const CustomScanMethods scan_methods = {"detour", create_nothing};
 
 static Plan *
-plan_nothing(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
-			 List *tlist, List *clauses, List *custom_plans)
+plan_nothing(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses,
+             List *custom_plans)
 {
 	CustomScan *scan = makeNode(CustomScan);
 
@@ -196,15 +183,12 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 void
 _PG_init(void)
 {
-	DefineCustomStringVariable("detour.target", "Table to read from elsewhere.",
-							   NULL, &detour_target, "", PGC_USERSET, 0,
-							   NULL, NULL, NULL);
-	DefineCustomStringVariable("detour.other", "Table to read instead.",
-							   NULL, &detour_other, "", PGC_USERSET, 0,
-							   NULL, NULL, NULL);
-	DefineCustomStringVariable("detour.way", "Way to read it.",
-							   NULL, &detour_way, "", PGC_USERSET, 0,
-							   NULL, NULL, NULL);
+	DefineCustomStringVariable("detour.target", "Table to read from elsewhere.", NULL,
+	                           &detour_target, "", PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("detour.other", "Table to read instead.", NULL, &detour_other, "",
+	                           PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("detour.way", "Way to read it.", NULL, &detour_way, "", PGC_USERSET,
+	                           0, NULL, NULL, NULL);
 	next_planner = planner_hook;
 	planner_hook = plan;
 	next_pathlist = set_rel_pathlist_hook;

@@ -25,7 +25,7 @@ static char *
 lock_byte(Relation rel, int64 offset, int length, Buffer *buffer)
 {
 	if (offset < 0 || length < 0 || offset % BLCKSZ + length > BLCKSZ ||
-		offset / BLCKSZ >= RelationGetNumberOfBlocks(rel))
+	    offset / BLCKSZ >= RelationGetNumberOfBlocks(rel))
 		elog(ERROR, "no such bytes");
 	*buffer = ReadBuffer(rel, offset / BLCKSZ);
 	LockBuffer(*buffer, BUFFER_LOCK_EXCLUSIVE);
@@ -40,10 +40,10 @@ lock_byte(Relation rel, int64 offset, int length, Buffer *buffer)
 Datum
 nwtest_flip(PG_FUNCTION_ARGS)
 {
-	Relation	rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
-	int64		offset = PG_GETARG_INT64(1);
-	Buffer		buffer;
-	bool		valid;
+	Relation rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	int64 offset = PG_GETARG_INT64(1);
+	Buffer buffer;
+	bool valid;
 
 	*lock_byte(rel, offset, 1, &buffer) ^= (char) PG_GETARG_INT32(2);
 	valid = PageIsVerifiedExtended(BufferGetPage(buffer), offset / BLCKSZ, 0);
@@ -56,12 +56,12 @@ nwtest_flip(PG_FUNCTION_ARGS)
 Datum
 nwtest_poke(PG_FUNCTION_ARGS)
 {
-	Relation	rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
-	bytea	   *bytes = PG_GETARG_BYTEA_PP(2);
-	int			length = VARSIZE_ANY_EXHDR(bytes);
-	bytea	   *old = palloc(VARHDRSZ + length);
-	Buffer		buffer;
-	char	   *place = lock_byte(rel, PG_GETARG_INT64(1), length, &buffer);
+	Relation rel = relation_open(PG_GETARG_OID(0), AccessShareLock);
+	bytea *bytes = PG_GETARG_BYTEA_PP(2);
+	int length = VARSIZE_ANY_EXHDR(bytes);
+	bytea *old = palloc(VARHDRSZ + length);
+	Buffer buffer;
+	char *place = lock_byte(rel, PG_GETARG_INT64(1), length, &buffer);
 
 	SET_VARSIZE(old, VARHDRSZ + length);
 	memcpy(VARDATA(old), place, length);
@@ -78,10 +78,10 @@ nwtest_poke(PG_FUNCTION_ARGS)
 Datum
 nwtest_limit_memory(PG_FUNCTION_ARGS)
 {
-	int64		more = PG_GETARG_INT64(0);
+	int64 more = PG_GETARG_INT64(0);
 	struct rlimit limit;
-	long		pages = 0;
-	FILE	   *file = fopen("/proc/self/statm", "r");
+	long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
 
 	if (file == NULL || fscanf(file, "%ld", &pages) != 1)
 		elog(ERROR, "could not read /proc/self/statm");

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trainer/ops.h"
 #include "../../trainer/model.h"
+#include "../../trainer/ops.h"
 #include "../../trainer/ort.h"
 #include "../../trainer/step.h"
 #include "../../trainer/stepper.h"
@@ -29,16 +29,16 @@ static NwRuntime *rt;
 static void
 save(const char *name, const NwShape *s, const float *v)
 {
-	NwBuf		b = {0};
-	NwBuf		dims = {0};
-	char	   *path = nw_printf("%s/%s.npy", folder, name);
-	char		head[256];
-	int			len;
+	NwBuf b = {0};
+	NwBuf dims = {0};
+	char *path = nw_printf("%s/%s.npy", folder, name);
+	char head[256];
+	int len;
 
 	for (int i = 0; i < s->rank; i++)
 		nw_buf_printf(&dims, "%lld,", (long long) s->dim[i]);
 	len = snprintf(head, sizeof(head), "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }",
-				   dims.data ? dims.data : "");
+	               dims.data ? dims.data : "");
 	nw_buf_add(&b, "\x93NUMPY\x01\x00", 8);
 	nw_buf_add(&b, (unsigned char[]) {246, 0}, 2);
 	nw_buf_add(&b, head, (size_t) len);
@@ -56,11 +56,11 @@ save(const char *name, const NwShape *s, const float *v)
 static void
 run_and_save(NwGraph *g, NwStates *extra, const char *prefix)
 {
-	NwBuf		model;
-	NwSession  *s;
-	NwBinding  *b;
-	NwValue   **out;
-	int			n;
+	NwBuf model;
+	NwSession *s;
+	NwBinding *b;
+	NwValue **out;
+	int n;
 
 	nw_graph_pack(g, NULL, false, &model);
 	s = nw_session_open(rt, device, 1, model.data, model.len, prefix);
@@ -68,7 +68,7 @@ run_and_save(NwGraph *g, NwStates *extra, const char *prefix)
 	for (int i = 0; i < g->n_inputs; i++)
 	{
 		const char *name = g->tensor[g->input[i]].name;
-		NwState    *st = nw_state_find(g->states, name);
+		NwState *st = nw_state_find(g->states, name);
 
 		if (st == NULL)
 			st = nw_state_find(extra, name);
@@ -80,8 +80,8 @@ run_and_save(NwGraph *g, NwStates *extra, const char *prefix)
 	n = nw_binding_outputs(b, &out);
 	for (int i = 0; i < n; i++)
 	{
-		char	   *name = nw_printf("%s%s", prefix, g->output[i].name);
-		NwShape		shape = nw_value_shape(out[i]);
+		char *name = nw_printf("%s%s", prefix, g->output[i].name);
+		NwShape shape = nw_value_shape(out[i]);
 
 		save(name, &shape, nw_value_floats(out[i]));
 		free(name);
@@ -97,16 +97,24 @@ run_and_save(NwGraph *g, NwStates *extra, const char *prefix)
 static NwState *
 random_state(NwStates *s, const char *name, NwShape shape, double low, double high)
 {
-	NwState    *st = nw_state_add(s, name, shape, NULL);
-	NwRng		r = nw_rng(7, nw_hash(name, strlen(name)), (uint64_t) nw_shape_size(&shape));
+	NwState *st = nw_state_add(s, name, shape, NULL);
+	NwRng r = nw_rng(7, nw_hash(name, strlen(name)), (uint64_t) nw_shape_size(&shape));
 
 	for (int64_t i = 0; i < nw_shape_size(&shape); i++)
 		st->data[i] = (float) (low + (high - low) * nw_rng_uniform(&r));
 	return st;
 }
 
-#define UNARY(fn, type) static NwT fn(NwGraph *g, const NwT *x) { return nw_unary(g, type, x[0]); }
-#define BINARY(fn, type) static NwT fn(NwGraph *g, const NwT *x) { return nw_binary(g, type, x[0], x[1]); }
+#define UNARY(fn, type)                     \
+	static NwT fn(NwGraph *g, const NwT *x) \
+	{                                       \
+		return nw_unary(g, type, x[0]);     \
+	}
+#define BINARY(fn, type)                       \
+	static NwT fn(NwGraph *g, const NwT *x)    \
+	{                                          \
+		return nw_binary(g, type, x[0], x[1]); \
+	}
 UNARY(f_relu, "Relu")
 UNARY(f_sigmoid, "Sigmoid")
 UNARY(f_tanh, "Tanh")
@@ -124,56 +132,171 @@ BINARY(f_sub, "Sub")
 BINARY(f_mul, "Mul")
 BINARY(f_div, "Div")
 
-static NwT f_leaky(NwGraph *g, const NwT *x) { return nw_leaky_relu(g, x[0], 0.1f); }
-static NwT f_hard_sigmoid(NwGraph *g, const NwT *x) { return nw_hard_sigmoid(g, x[0], 0.3f, 0.5f); }
-static NwT f_clip(NwGraph *g, const NwT *x) { return nw_clip(g, x[0], -0.5f, 1.0f); }
-static NwT f_pow(NwGraph *g, const NwT *x) { return nw_pow(g, x[0], 2.5f); }
-static NwT f_cast(NwGraph *g, const NwT *x) { return nw_cast_float(g, x[0]); }
-static NwT f_reshape(NwGraph *g, const NwT *x) { return nw_reshape(g, x[0], NW_SHAPE(6, 20)); }
-static NwT f_transpose(NwGraph *g, const NwT *x) { return nw_transpose(g, x[0], (int64_t[]) {2, 0, 3, 1}); }
-static NwT f_expand(NwGraph *g, const NwT *x) { return nw_expand(g, x[0], NW_SHAPE(4, 3, 5)); }
-static NwT f_pad(NwGraph *g, const NwT *x) { return nw_pad(g, x[0], (int64_t[]) {1, 0, 2, 0, 3, 1}, 2.0f); }
-static NwT f_concat(NwGraph *g, const NwT *x) { return nw_concat(g, 3, x, 1); }
-static NwT f_softmax(NwGraph *g, const NwT *x) { return nw_softmax(g, x[0], 1); }
-static NwT f_matmul(NwGraph *g, const NwT *x) { return nw_matmul(g, x[0], x[1]); }
-static NwT f_reduce_sum(NwGraph *g, const NwT *x) { return nw_reduce(g, "ReduceSum", x[0], 0x5, false); }
-static NwT f_reduce_mean(NwGraph *g, const NwT *x) { return nw_reduce(g, "ReduceMean", x[0], 0x6, true); }
-static NwT f_gather0(NwGraph *g, const NwT *x) { return nw_gather(g, x[0], 0, 3, (int64_t[]) {2, 0, 2}); }
-static NwT f_gather2(NwGraph *g, const NwT *x) { return nw_gather(g, x[0], 2, 2, (int64_t[]) {3, 1}); }
-static NwT f_layer_norm(NwGraph *g, const NwT *x) { return nw_layer_norm(g, x[0], x[1], x[2], 2, 1e-5f); }
-static NwT f_gemm(NwGraph *g, const NwT *x) { return nw_gemm(g, x[0], x[1], x[2], false, true, 0.7f, 1.5f); }
-static NwT f_gemm_ta(NwGraph *g, const NwT *x) { return nw_gemm(g, x[0], x[1], NW_NONE, true, false, 1, 1); }
-static NwT f_gemm_tab(NwGraph *g, const NwT *x) { return nw_gemm(g, x[0], x[1], NW_NONE, true, true, 2, 1); }
+static NwT
+f_leaky(NwGraph *g, const NwT *x)
+{
+	return nw_leaky_relu(g, x[0], 0.1f);
+}
+static NwT
+f_hard_sigmoid(NwGraph *g, const NwT *x)
+{
+	return nw_hard_sigmoid(g, x[0], 0.3f, 0.5f);
+}
+static NwT
+f_clip(NwGraph *g, const NwT *x)
+{
+	return nw_clip(g, x[0], -0.5f, 1.0f);
+}
+static NwT
+f_pow(NwGraph *g, const NwT *x)
+{
+	return nw_pow(g, x[0], 2.5f);
+}
+static NwT
+f_cast(NwGraph *g, const NwT *x)
+{
+	return nw_cast_float(g, x[0]);
+}
+static NwT
+f_reshape(NwGraph *g, const NwT *x)
+{
+	return nw_reshape(g, x[0], NW_SHAPE(6, 20));
+}
+static NwT
+f_transpose(NwGraph *g, const NwT *x)
+{
+	return nw_transpose(g, x[0], (int64_t[]) {2, 0, 3, 1});
+}
+static NwT
+f_expand(NwGraph *g, const NwT *x)
+{
+	return nw_expand(g, x[0], NW_SHAPE(4, 3, 5));
+}
+static NwT
+f_pad(NwGraph *g, const NwT *x)
+{
+	return nw_pad(g, x[0], (int64_t[]) {1, 0, 2, 0, 3, 1}, 2.0f);
+}
+static NwT
+f_concat(NwGraph *g, const NwT *x)
+{
+	return nw_concat(g, 3, x, 1);
+}
+static NwT
+f_softmax(NwGraph *g, const NwT *x)
+{
+	return nw_softmax(g, x[0], 1);
+}
+static NwT
+f_matmul(NwGraph *g, const NwT *x)
+{
+	return nw_matmul(g, x[0], x[1]);
+}
+static NwT
+f_reduce_sum(NwGraph *g, const NwT *x)
+{
+	return nw_reduce(g, "ReduceSum", x[0], 0x5, false);
+}
+static NwT
+f_reduce_mean(NwGraph *g, const NwT *x)
+{
+	return nw_reduce(g, "ReduceMean", x[0], 0x6, true);
+}
+static NwT
+f_gather0(NwGraph *g, const NwT *x)
+{
+	return nw_gather(g, x[0], 0, 3, (int64_t[]) {2, 0, 2});
+}
+static NwT
+f_gather2(NwGraph *g, const NwT *x)
+{
+	return nw_gather(g, x[0], 2, 2, (int64_t[]) {3, 1});
+}
+static NwT
+f_layer_norm(NwGraph *g, const NwT *x)
+{
+	return nw_layer_norm(g, x[0], x[1], x[2], 2, 1e-5f);
+}
+static NwT
+f_gemm(NwGraph *g, const NwT *x)
+{
+	return nw_gemm(g, x[0], x[1], x[2], false, true, 0.7f, 1.5f);
+}
+static NwT
+f_gemm_ta(NwGraph *g, const NwT *x)
+{
+	return nw_gemm(g, x[0], x[1], NW_NONE, true, false, 1, 1);
+}
+static NwT
+f_gemm_tab(NwGraph *g, const NwT *x)
+{
+	return nw_gemm(g, x[0], x[1], NW_NONE, true, true, 2, 1);
+}
 
 static NwT
 f_slice(NwGraph *g, const NwT *x)
 {
-	return nw_slice(g, x[0], 2, (int64_t[]) {1, 2}, (int64_t[]) {1, 0}, (int64_t[]) {6, 5}, (int64_t[]) {2, 1});
+	return nw_slice(g, x[0], 2, (int64_t[]) {1, 2}, (int64_t[]) {1, 0}, (int64_t[]) {6, 5},
+	                (int64_t[]) {2, 1});
 }
 
 static NwT
-conv(NwGraph *g, const NwT *x, NwT bias, int64_t k, int64_t stride, int64_t pad, int64_t dilation, int64_t group)
+conv(NwGraph *g, const NwT *x, NwT bias, int64_t k, int64_t stride, int64_t pad, int64_t dilation,
+     int64_t group)
 {
-	NwWindow	w = nw_window(k, stride, pad);
+	NwWindow w = nw_window(k, stride, pad);
 
 	w.dilation[0] = w.dilation[1] = dilation;
 	w.group = group;
 	return nw_conv(g, x[0], x[1], bias, &w);
 }
 
-static NwT f_conv(NwGraph *g, const NwT *x) { return conv(g, x, x[2], 3, 1, 1, 1, 1); }
-static NwT f_conv_wide(NwGraph *g, const NwT *x) { return conv(g, x, NW_NONE, 3, 1, 1, 1, 1); }
-static NwT f_conv_s2(NwGraph *g, const NwT *x) { return conv(g, x, NW_NONE, 3, 2, 1, 1, 1); }
-static NwT f_conv_7s2(NwGraph *g, const NwT *x) { return conv(g, x, NW_NONE, 7, 2, 3, 1, 1); }
-static NwT f_conv_1s2(NwGraph *g, const NwT *x) { return conv(g, x, NW_NONE, 1, 2, 0, 1, 1); }
-static NwT f_conv_dilated(NwGraph *g, const NwT *x) { return conv(g, x, NW_NONE, 3, 1, 2, 2, 1); }
-static NwT f_conv_depthwise(NwGraph *g, const NwT *x) { return conv(g, x, NW_NONE, 3, 1, 1, 1, 4); }
-static NwT f_conv_groups(NwGraph *g, const NwT *x) { return conv(g, x, NW_NONE, 3, 2, 1, 1, 2); }
+static NwT
+f_conv(NwGraph *g, const NwT *x)
+{
+	return conv(g, x, x[2], 3, 1, 1, 1, 1);
+}
+static NwT
+f_conv_wide(NwGraph *g, const NwT *x)
+{
+	return conv(g, x, NW_NONE, 3, 1, 1, 1, 1);
+}
+static NwT
+f_conv_s2(NwGraph *g, const NwT *x)
+{
+	return conv(g, x, NW_NONE, 3, 2, 1, 1, 1);
+}
+static NwT
+f_conv_7s2(NwGraph *g, const NwT *x)
+{
+	return conv(g, x, NW_NONE, 7, 2, 3, 1, 1);
+}
+static NwT
+f_conv_1s2(NwGraph *g, const NwT *x)
+{
+	return conv(g, x, NW_NONE, 1, 2, 0, 1, 1);
+}
+static NwT
+f_conv_dilated(NwGraph *g, const NwT *x)
+{
+	return conv(g, x, NW_NONE, 3, 1, 2, 2, 1);
+}
+static NwT
+f_conv_depthwise(NwGraph *g, const NwT *x)
+{
+	return conv(g, x, NW_NONE, 3, 1, 1, 1, 4);
+}
+static NwT
+f_conv_groups(NwGraph *g, const NwT *x)
+{
+	return conv(g, x, NW_NONE, 3, 2, 1, 1, 2);
+}
 
 static NwT
 f_conv_uneven(NwGraph *g, const NwT *x)
 {
-	NwWindow	w = {.kernel = {3, 2}, .stride = {1, 1}, .pad = {1, 0, 0, 1}, .dilation = {1, 1}, .group = 1};
+	NwWindow w = {
+		.kernel = {3, 2}, .stride = {1, 1}, .pad = {1, 0, 0, 1}, .dilation = {1, 1}, .group = 1};
 
 	return nw_conv(g, x[0], x[1], NW_NONE, &w);
 }
@@ -181,7 +304,7 @@ f_conv_uneven(NwGraph *g, const NwT *x)
 static NwT
 f_max_pool(NwGraph *g, const NwT *x)
 {
-	NwWindow	w = nw_window(3, 2, 1);
+	NwWindow w = nw_window(3, 2, 1);
 
 	return nw_max_pool(g, x[0], &w);
 }
@@ -190,7 +313,7 @@ f_max_pool(NwGraph *g, const NwT *x)
 static NwT
 f_max_pool_ties(NwGraph *g, const NwT *x)
 {
-	NwWindow	w = nw_window(3, 2, 1);
+	NwWindow w = nw_window(3, 2, 1);
 
 	return nw_max_pool(g, nw_unary(g, "Relu", x[0]), &w);
 }
@@ -198,7 +321,7 @@ f_max_pool_ties(NwGraph *g, const NwT *x)
 static NwT
 f_average_pool(NwGraph *g, const NwT *x)
 {
-	NwWindow	w = nw_window(2, 2, 0);
+	NwWindow w = nw_window(2, 2, 0);
 
 	return nw_average_pool(g, x[0], &w);
 }
@@ -206,7 +329,7 @@ f_average_pool(NwGraph *g, const NwT *x)
 static NwT
 f_average_pool_pad(NwGraph *g, const NwT *x)
 {
-	NwWindow	w = nw_window(3, 2, 1);
+	NwWindow w = nw_window(3, 2, 1);
 
 	w.count_pad = true;
 	return nw_average_pool(g, x[0], &w);
@@ -215,7 +338,7 @@ f_average_pool_pad(NwGraph *g, const NwT *x)
 static NwT
 f_average_pool_edge(NwGraph *g, const NwT *x)
 {
-	NwWindow	w = nw_window(3, 1, 1);
+	NwWindow w = nw_window(3, 1, 1);
 
 	return nw_average_pool(g, x[0], &w);
 }
@@ -223,26 +346,33 @@ f_average_pool_edge(NwGraph *g, const NwT *x)
 static NwT
 batch_norm(NwGraph *g, const NwT *x, bool train)
 {
-	NwShape		c = nw_shape_of(g, x[1]);
-	NwT			mean = nw_buffer(g, "mean", c, NW_INIT_ZERO);
-	NwT			var = nw_buffer(g, "var", c, NW_INIT_ONE);
+	NwShape c = nw_shape_of(g, x[1]);
+	NwT mean = nw_buffer(g, "mean", c, NW_INIT_ZERO);
+	NwT var = nw_buffer(g, "var", c, NW_INIT_ONE);
 
 	return nw_batch_norm(g, x[0], x[1], x[2], mean, var, 1e-5f, train);
 }
 
-static NwT f_batch_norm(NwGraph *g, const NwT *x) { return batch_norm(g, x, true); }
-static NwT f_batch_norm_frozen(NwGraph *g, const NwT *x) { return batch_norm(g, x, false); }
+static NwT
+f_batch_norm(NwGraph *g, const NwT *x)
+{
+	return batch_norm(g, x, true);
+}
+static NwT
+f_batch_norm_frozen(NwGraph *g, const NwT *x)
+{
+	return batch_norm(g, x, false);
+}
 
 /* a case: its inputs' shapes end with an empty one */
 static const struct
 {
 	const char *name;
-	NwT			(*emit) (NwGraph *g, const NwT *x);
-	double		low;
-	double		high;
-	int64_t		shape[3][5];	/* rank, dimensions */
-}			cases[] =
-{
+	NwT (*emit)(NwGraph *g, const NwT *x);
+	double low;
+	double high;
+	int64_t shape[3][5]; /* rank, dimensions */
+} cases[] = {
 	{"abs", f_abs, -2, 2, {{2, 3, 7}}},
 	{"add", f_add, -2, 2, {{3, 2, 3, 4}, {2, 3, 1}}},
 	{"average_pool", f_average_pool, -2, 2, {{4, 2, 3, 6, 8}}},
@@ -303,7 +433,7 @@ static const struct
 static NwGraph *
 new_graph(NwStates *states, uint64_t seed)
 {
-	NwGraph    *g = nw_graph_new(NW_FOR_TRAINING, device != NW_DEVICE_CPU, states, seed);
+	NwGraph *g = nw_graph_new(NW_FOR_TRAINING, device != NW_DEVICE_CPU, states, seed);
 
 	g->native &= !standard;
 	return g;
@@ -315,21 +445,21 @@ run_ops(void)
 {
 	for (int c = 0; c < NW_LENGTH(cases); c++)
 	{
-		NwStates	states = {0};
-		NwStates	none = {0};
-		NwGraph    *g = new_graph(&states, 1);
-		char	   *prefix = nw_printf("%s.", cases[c].name);
-		NwT			x[3];
-		NwT			y;
-		NwState    *dy;
-		int			n = 0;
+		NwStates states = {0};
+		NwStates none = {0};
+		NwGraph *g = new_graph(&states, 1);
+		char *prefix = nw_printf("%s.", cases[c].name);
+		NwT x[3];
+		NwT y;
+		NwState *dy;
+		int n = 0;
 
 		for (; n < 3 && cases[c].shape[n][0] > 0; n++)
 		{
-			char	   *name = nw_printf("x%d", n);
-			NwShape		shape = nw_shape((int) cases[c].shape[n][0], &cases[c].shape[n][1]);
-			NwState    *st = random_state(&states, name, shape, cases[c].low, cases[c].high);
-			char	   *file = nw_printf("%s%s", prefix, name);
+			char *name = nw_printf("x%d", n);
+			NwShape shape = nw_shape((int) cases[c].shape[n][0], &cases[c].shape[n][1]);
+			NwState *st = random_state(&states, name, shape, cases[c].low, cases[c].high);
+			char *file = nw_printf("%s%s", prefix, name);
 
 			save(file, &shape, st->data);
 			x[n] = nw_param(g, name, shape, NW_INIT_ZERO);
@@ -339,7 +469,7 @@ run_ops(void)
 		y = cases[c].emit(g, x);
 		dy = random_state(&none, "dy", nw_shape_of(g, y), -1, 1);
 		{
-			char	   *file = nw_printf("%sdy", prefix);
+			char *file = nw_printf("%sdy", prefix);
 
 			save(file, &dy->shape, dy->data);
 			free(file);
@@ -348,7 +478,7 @@ run_ops(void)
 		nw_output(g, "y", y);
 		for (int i = 0; i < n; i++)
 		{
-			char	   *name = nw_printf("g%d", i);
+			char *name = nw_printf("g%d", i);
 
 			nw_output(g, name, g->tensor[x[i]].grad);
 			free(name);
@@ -366,9 +496,10 @@ run_ops(void)
 static void
 fill_batch(NwStates *extra, const NwModelSpec *spec, const NwBatchSpec *b)
 {
-	NwState    *st = random_state(extra, "images", NW_SHAPE(nw_batch_images(b), spec->channels, spec->height,
-															 spec->width), -1, 1);
-	int			sets = b->shared ? 1 : b->queries;
+	NwState *st = random_state(
+		extra, "images", NW_SHAPE(nw_batch_images(b), spec->channels, spec->height, spec->width),
+		-1, 1);
+	int sets = b->shared ? 1 : b->queries;
 
 	save("images", &st->shape, st->data);
 	st = nw_state_add(extra, "targets", NW_SHAPE(b->queries, b->slots), NULL);
@@ -382,7 +513,8 @@ fill_batch(NwStates *extra, const NwModelSpec *spec, const NwBatchSpec *b)
 	for (int q = 0; q < sets; q++)
 		for (int s = 0; s < b->supports; s++)
 			for (int c = 0; c < b->slots; c++)
-				st->data[(q * b->supports + s) * b->slots + c] = c == (s + q) % b->slots ? 0 : -1e9f;
+				st->data[(q * b->supports + s) * b->slots + c] =
+					c == (s + q) % b->slots ? 0 : -1e9f;
 	save("member", &st->shape, st->data);
 }
 
@@ -390,24 +522,24 @@ fill_batch(NwStates *extra, const NwModelSpec *spec, const NwBatchSpec *b)
 static void
 run_model(NwModelSpec *spec, NwBatchSpec *batch)
 {
-	NwStates	states = {0};
-	NwStates	extra = {0};
-	NwGraph    *g = new_graph(&states, 11);
-	NwT			loss;
+	NwStates states = {0};
+	NwStates extra = {0};
+	NwGraph *g = new_graph(&states, 11);
+	NwT loss;
 
 	loss = nw_step_loss(g, spec, batch);
 	nw_backward(g, loss);
 	for (int i = 0; i < g->n_params; i++)
 	{
 		const char *name = g->tensor[g->param[i]].name;
-		NwState    *st = nw_state_find(&states, name);
-		char	   *file = nw_printf("p.%s", name);
-		char	   *out = nw_printf("g.%s", name);
+		NwState *st = nw_state_find(&states, name);
+		char *file = nw_printf("p.%s", name);
+		char *out = nw_printf("g.%s", name);
 
 		/* weights off their first values, so that scales and biases are tested too */
 		if (spec->backbone == NULL && st->shape.rank == 1)
 		{
-			NwRng		r = nw_rng(3, (uint64_t) i, 0);
+			NwRng r = nw_rng(3, (uint64_t) i, 0);
 
 			for (int64_t j = 0; j < st->shape.dim[0]; j++)
 				st->data[j] += (float) (0.2 * (nw_rng_uniform(&r) - 0.5));
@@ -432,20 +564,20 @@ run_model(NwModelSpec *spec, NwBatchSpec *batch)
 static void
 run_steps(const NwModelSpec *spec, const NwBatchSpec *batch)
 {
-	NwStates	states = {0};
-	NwStates	extra = {0};
-	NwGraph    *g = new_graph(&states, 11);
-	NwStepper  *s;
+	NwStates states = {0};
+	NwStates extra = {0};
+	NwGraph *g = new_graph(&states, 11);
+	NwStepper *s;
 	NwStepInputs in;
-	float		loss[8];
-	NwShape		shape = NW_SHAPE(NW_LENGTH(loss));
-	float	   *log_p = nw_alloc((size_t) (batch->queries * batch->slots) * sizeof(float));
+	float loss[8];
+	NwShape shape = NW_SHAPE(NW_LENGTH(loss));
+	float *log_p = nw_alloc((size_t) (batch->queries * batch->slots) * sizeof(float));
 
 	nw_backward(g, nw_step_loss(g, spec, batch));
 	nw_step_update(g, 0.9, 0.01);
 	for (int i = 0; i < g->n_updates; i++)
 	{
-		NwState    *st = nw_state_find(&states, g->update[i].state);
+		NwState *st = nw_state_find(&states, g->update[i].state);
 
 		save(nw_printf("p.%s", st->name), &st->shape, st->data);
 	}
@@ -463,7 +595,7 @@ run_steps(const NwModelSpec *spec, const NwBatchSpec *batch)
 	nw_stepper_fetch(s);
 	for (int i = 0; i < g->n_updates; i++)
 	{
-		NwState    *st = nw_state_find(&states, g->update[i].state);
+		NwState *st = nw_state_find(&states, g->update[i].state);
 
 		save(nw_printf("o.%s", st->name), &st->shape, st->data);
 	}

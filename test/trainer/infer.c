@@ -31,9 +31,9 @@ open_model(const char *path, NwDevice device, int batch)
 static float *
 random_images(const NwExtractor *e, int n)
 {
-	size_t		size = (size_t) n * (size_t) (e->pre.channels * e->pre.height * e->pre.width);
-	float	   *v = nw_alloc(size * sizeof(float));
-	NwRng		r = nw_rng(9, 9, 9);
+	size_t size = (size_t) n * (size_t) (e->pre.channels * e->pre.height * e->pre.width);
+	float *v = nw_alloc(size * sizeof(float));
+	NwRng r = nw_rng(9, 9, 9);
 
 	for (size_t i = 0; i < size; i++)
 		v[i] = (float) nw_rng_normal(&r);
@@ -44,14 +44,15 @@ random_images(const NwExtractor *e, int n)
 static void
 save(const char *folder, const char *name, const NwShape *s, const float *v)
 {
-	NwBuf		b = {0};
-	NwBuf		dims = {0};
+	NwBuf b = {0};
+	NwBuf dims = {0};
 
 	for (int i = 0; i < s->rank; i++)
 		nw_buf_printf(&dims, "%lld,", (long long) s->dim[i]);
 	nw_buf_add(&b, "\x93NUMPY\x01\x00", 8);
 	nw_buf_add(&b, (unsigned char[]) {246, 0}, 2);
-	nw_buf_printf(&b, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", dims.data ? dims.data : "");
+	nw_buf_printf(&b, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }",
+	              dims.data ? dims.data : "");
 	while (b.len < 255)
 		nw_buf_add(&b, " ", 1);
 	nw_buf_add(&b, "\n", 1);
@@ -64,10 +65,10 @@ static int
 dump(const char *path, const char *folder)
 {
 	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 5);
-	float	   *x = random_images(e, 5);
-	float	   *z = nw_extractor_run(e, x, 5);
-	NwShape		shape = NW_SHAPE(5, e->pre.channels, e->pre.height, e->pre.width);
-	NwBuf		b;
+	float *x = random_images(e, 5);
+	float *z = nw_extractor_run(e, x, 5);
+	NwShape shape = NW_SHAPE(5, e->pre.channels, e->pre.height, e->pre.width);
+	NwBuf b;
 	Onnx__ModelProto *m;
 
 	save(folder, "images", &shape, x);
@@ -78,7 +79,7 @@ dump(const char *path, const char *folder)
 	for (size_t i = 0; i < m->graph->n_initializer; i++)
 		if (m->graph->initializer[i]->data_type == NW_FLOAT && m->graph->initializer[i]->n_dims > 0)
 		{
-			float	   *v = nw_tensor_floats(m->graph->initializer[i], path, &shape);
+			float *v = nw_tensor_floats(m->graph->initializer[i], path, &shape);
 
 			save(folder, nw_printf("p.%s", m->graph->initializer[i]->name), &shape, v);
 		}
@@ -89,8 +90,8 @@ dump(const char *path, const char *folder)
 static double
 difference(const float *a, const float *b, size_t n)
 {
-	double		most = 0;
-	double		diff = 0;
+	double most = 0;
+	double diff = 0;
 
 	for (size_t i = 0; i < n; i++)
 	{
@@ -105,10 +106,10 @@ static int
 compare(const char *path)
 {
 	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
-	float	   *x = random_images(e, 4);
-	size_t		size = (size_t) (e->pre.channels * e->pre.height * e->pre.width);
-	float	   *all;
-	double		worst = 0;
+	float *x = random_images(e, 4);
+	size_t size = (size_t) (e->pre.channels * e->pre.height * e->pre.width);
+	float *all;
+	double worst = 0;
 
 	if (e->fixed && e->batch == 1)
 	{
@@ -118,7 +119,9 @@ compare(const char *path)
 	}
 	all = nw_extractor_run(e, x, 4);
 	for (int i = 0; i < 4; i++)
-		worst = fmax(worst, difference(all + i * e->dim, nw_extractor_run(e, x + (size_t) i * size, 1), (size_t) e->dim));
+		worst =
+			fmax(worst, difference(all + i * e->dim, nw_extractor_run(e, x + (size_t) i * size, 1),
+		                           (size_t) e->dim));
 	printf("%.1e\n", worst);
 	return !(worst < 1e-5);
 }
@@ -129,10 +132,10 @@ devices(const char *path)
 {
 	NwExtractor *a = open_model(path, NW_DEVICE_CPU, 4);
 	NwExtractor *b = open_model(path, NW_DEVICE_WEBGPU, 4);
-	float	   *x = random_images(a, 4);
-	float	   *za = nw_extractor_run(a, x, 4);
-	float	   *zb = nw_extractor_run(b, x, 4);
-	double		worst = difference(za, zb, (size_t) (4 * a->dim));
+	float *x = random_images(a, 4);
+	float *za = nw_extractor_run(a, x, 4);
+	float *zb = nw_extractor_run(b, x, 4);
+	double worst = difference(za, zb, (size_t) (4 * a->dim));
 
 	printf("%.1e\n", worst);
 	return !(worst < 1e-4);
@@ -142,11 +145,17 @@ devices(const char *path)
 static int
 metadata(const char *path)
 {
-	static const char *const want[][2] = {{"nwhead.head", "fc"}, {"nwhead.kernel", "dot"}, {"nwhead.tau", "1"},
-	{"nwhead.channels", "1"}, {"nwhead.height", "16"}, {"nwhead.width", "16"}, {"nwhead.classes", "[\"0\",\"1\",\"2\",\"3\"]"},
-	{"nwhead.dim", "129"}, {"network", "cnn"}};
+	static const char *const want[][2] = {{"nwhead.head", "fc"},
+	                                      {"nwhead.kernel", "dot"},
+	                                      {"nwhead.tau", "1"},
+	                                      {"nwhead.channels", "1"},
+	                                      {"nwhead.height", "16"},
+	                                      {"nwhead.width", "16"},
+	                                      {"nwhead.classes", "[\"0\",\"1\",\"2\",\"3\"]"},
+	                                      {"nwhead.dim", "129"},
+	                                      {"network", "cnn"}};
 	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
-	int			wrong = 0;
+	int wrong = 0;
 
 	for (int i = 0; i < NW_LENGTH(want); i++)
 	{
@@ -163,11 +172,11 @@ static int
 settings(const char *path, int n, char **want)
 {
 	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
-	int			wrong = 0;
+	int wrong = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		char	   *value = strchr(want[i], '=');
+		char *value = strchr(want[i], '=');
 		const char *got;
 
 		*value++ = 0;
@@ -182,7 +191,7 @@ settings(const char *path, int n, char **want)
 static int
 inner(const char *path)
 {
-	NwBuf		b;
+	NwBuf b;
 	Onnx__ModelProto *m;
 
 	nw_read_file(path, &b);
@@ -198,20 +207,20 @@ static int
 vectors(const char *path, const char *images, const char *labels, const char *file)
 {
 	NwSourceOptions o = {.idx_images = images, .idx_labels = labels};
-	NwSource   *s = nw_source_open(&o, true);
+	NwSource *s = nw_source_open(&o, true);
 	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 1);
-	NwCache    *c = nw_cache_new(s, &e->pre, 0);
-	float	   *x = random_images(e, 1);
-	NwBuf		text;
-	char	   *p;
-	double		worst = 0;
+	NwCache *c = nw_cache_new(s, &e->pre, 0);
+	float *x = random_images(e, 1);
+	NwBuf text;
+	char *p;
+	double worst = 0;
 
 	nw_read_file(file, &text);
 	p = text.data;
 	for (int64_t i = 0; i < s->n; i++)
 	{
-		float	   *z;
-		float	   *got;
+		float *z;
+		float *got;
 
 		nw_cache_tensor(c, i, 0, 0, false, x);
 		z = nw_extractor_run(e, x, 1);

@@ -12,7 +12,7 @@
 #include "../../trainer/conv.h"
 #include "../../trainer/fused.h"
 
-static int	failed;
+static int failed;
 static NwRng rng;
 
 /* Report one check. */
@@ -34,7 +34,7 @@ draw(int64_t low, int64_t high)
 static float *
 noise(int64_t n)
 {
-	float	   *p = nw_alloc((size_t) n * sizeof(float));
+	float *p = nw_alloc((size_t) n * sizeof(float));
 
 	for (int64_t i = 0; i < n; i++)
 		p[i] = (float) nw_rng_normal(&rng);
@@ -43,7 +43,7 @@ noise(int64_t n)
 
 /* A team whose members take turns, the last one first. */
 static void
-backwards(void *state, void (*fn) (void *arg, size_t i), size_t n, void *arg)
+backwards(void *state, void (*fn)(void *arg, size_t i), size_t n, void *arg)
 {
 	(void) state;
 	while (n-- > 0)
@@ -53,7 +53,7 @@ backwards(void *state, void (*fn) (void *arg, size_t i), size_t n, void *arg)
 static bool
 close_to(const float *got, const double *want, int64_t n, double tolerance)
 {
-	double		largest = 1;
+	double largest = 1;
 
 	for (int64_t i = 0; i < n; i++)
 		largest = fmax(largest, fabs(want[i]));
@@ -67,13 +67,13 @@ close_to(const float *got, const double *want, int64_t n, double tolerance)
 static NwConv
 draw_conv(bool large)
 {
-	NwConv		cv = {.n = draw(1, 7), .c = draw(1, large ? 140 : 20), .out_c = draw(1, 40)};
-	NwWindow   *w = &cv.window;
+	NwConv cv = {.n = draw(1, 7), .c = draw(1, large ? 140 : 20), .out_c = draw(1, 40)};
+	NwWindow *w = &cv.window;
 
 	w->group = 1;
 	for (int i = 0; i < 2; i++)
 	{
-		int64_t		free_places;
+		int64_t free_places;
 
 		do
 		{
@@ -83,7 +83,8 @@ draw_conv(bool large)
 			w->dilation[i] = draw(1, 2);
 			w->pad[i] = draw(0, 3);
 			w->pad[i + 2] = draw(0, 3);
-			free_places = cv.size[i] + w->pad[i] + w->pad[i + 2] - w->dilation[i] * (w->kernel[i] - 1) - 1;
+			free_places =
+				cv.size[i] + w->pad[i] + w->pad[i + 2] - w->dilation[i] * (w->kernel[i] - 1) - 1;
 		} while (free_places < 0);
 		cv.out_size[i] = free_places / w->stride[i] + 1;
 	}
@@ -92,17 +93,18 @@ draw_conv(bool large)
 
 typedef struct Direct
 {
-	double	   *y;
-	double	   *dx;
-	double	   *dw;
+	double *y;
+	double *dx;
+	double *dw;
 } Direct;
 
 /* Go over all products of a convolution, one by one. */
 static void
-convolve(const NwConv *cv, const float *x, const float *w, const float *bias, const float *dy, Direct *d)
+convolve(const NwConv *cv, const float *x, const float *w, const float *bias, const float *dy,
+         Direct *d)
 {
 	const NwWindow *win = &cv->window;
-	int64_t		iy = 0;
+	int64_t iy = 0;
 
 	for (int64_t n = 0; n < cv->n; n++)
 		for (int64_t o = 0; o < cv->out_c; o++)
@@ -113,10 +115,12 @@ convolve(const NwConv *cv, const float *x, const float *w, const float *bias, co
 					for (int64_t c = 0; c < cv->c; c++)
 						for (int64_t t = 0; t < win->kernel[0] * win->kernel[1]; t++)
 						{
-							int64_t		row = p * win->stride[0] + t / win->kernel[1] * win->dilation[0] - win->pad[0];
-							int64_t		col = q * win->stride[1] + t % win->kernel[1] * win->dilation[1] - win->pad[1];
-							int64_t		ix = ((n * cv->c + c) * cv->size[0] + row) * cv->size[1] + col;
-							int64_t		iw = (o * cv->c + c) * win->kernel[0] * win->kernel[1] + t;
+							int64_t row = p * win->stride[0] +
+							              t / win->kernel[1] * win->dilation[0] - win->pad[0];
+							int64_t col = q * win->stride[1] +
+							              t % win->kernel[1] * win->dilation[1] - win->pad[1];
+							int64_t ix = ((n * cv->c + c) * cv->size[0] + row) * cv->size[1] + col;
+							int64_t iw = (o * cv->c + c) * win->kernel[0] * win->kernel[1] + t;
 
 							if (row < 0 || col < 0 || row >= cv->size[0] || col >= cv->size[1])
 								continue;
@@ -131,30 +135,31 @@ convolve(const NwConv *cv, const float *x, const float *w, const float *bias, co
 static void
 test_conv(const NwGemm *gemm)
 {
-	bool		right[3] = {true, true, true};
-	bool		same = true;
+	bool right[3] = {true, true, true};
+	bool same = true;
 
 	for (int round = 0; round < 60; round++)
 	{
-		NwConv		cv = draw_conv(round % 6 == 0);
-		int64_t		nx = cv.n * cv.c * cv.size[0] * cv.size[1];
-		int64_t		nw = cv.out_c * cv.c * cv.window.kernel[0] * cv.window.kernel[1];
-		int64_t		ny = cv.n * cv.out_c * cv.out_size[0] * cv.out_size[1];
-		float	   *x = noise(nx);
-		float	   *w = noise(nw);
-		float	   *dy = noise(ny);
-		float	   *bias = noise(cv.out_c);
-		float	   *got[3] = {noise(ny), noise(nx), noise(nw)};
-		float	   *other[3] = {noise(ny), noise(nx), noise(nw)};
-		int64_t		size[3] = {ny, nx, nw};
-		Direct		d = {nw_alloc0((size_t) ny * 8), nw_alloc0((size_t) nx * 8), nw_alloc0((size_t) nw * 8)};
-		double	   *want[3] = {d.y, d.dx, d.dw};
+		NwConv cv = draw_conv(round % 6 == 0);
+		int64_t nx = cv.n * cv.c * cv.size[0] * cv.size[1];
+		int64_t nw = cv.out_c * cv.c * cv.window.kernel[0] * cv.window.kernel[1];
+		int64_t ny = cv.n * cv.out_c * cv.out_size[0] * cv.out_size[1];
+		float *x = noise(nx);
+		float *w = noise(nw);
+		float *dy = noise(ny);
+		float *bias = noise(cv.out_c);
+		float *got[3] = {noise(ny), noise(nx), noise(nw)};
+		float *other[3] = {noise(ny), noise(nx), noise(nw)};
+		int64_t size[3] = {ny, nx, nw};
+		Direct d = {nw_alloc0((size_t) ny * 8), nw_alloc0((size_t) nx * 8),
+		            nw_alloc0((size_t) nw * 8)};
+		double *want[3] = {d.y, d.dx, d.dw};
 
 		convolve(&cv, x, w, bias, dy, &d);
 		for (int threads = 1; threads <= 3; threads++)
 		{
-			NwTeam		team = {threads, backwards, NULL};
-			float	  **to = threads == 1 ? got : other;
+			NwTeam team = {threads, backwards, NULL};
+			float **to = threads == 1 ? got : other;
 
 			nw_conv_forward(gemm, &team, &cv, x, w, bias, to[0]);
 			nw_conv_by_input(gemm, &team, &cv, dy, w, to[1]);
@@ -186,44 +191,45 @@ test_conv(const NwGemm *gemm)
 static void
 test_batch_norm(void)
 {
-	NwTeam		team = {2, backwards, NULL};
-	NwPlanes	p = {5, 7, 39};
-	int64_t		m = p.n * p.plane;
-	int64_t		size = p.c * m;
-	float	   *x = noise(size);
-	float	   *dy = noise(size);
-	float	   *scale = noise(p.c);
-	float	   *bias = noise(p.c);
-	float	   *y = noise(size);
-	float	   *dx = noise(size);
-	float	   *stats = noise(4 * p.c);
-	double	   *want = nw_alloc((size_t) (2 * size + 4 * p.c) * sizeof(double));
-	double	   *want_stats = want + 2 * size;
-	float		eps = 1e-3f;
+	NwTeam team = {2, backwards, NULL};
+	NwPlanes p = {5, 7, 39};
+	int64_t m = p.n * p.plane;
+	int64_t size = p.c * m;
+	float *x = noise(size);
+	float *dy = noise(size);
+	float *scale = noise(p.c);
+	float *bias = noise(p.c);
+	float *y = noise(size);
+	float *dx = noise(size);
+	float *stats = noise(4 * p.c);
+	double *want = nw_alloc((size_t) (2 * size + 4 * p.c) * sizeof(double));
+	double *want_stats = want + 2 * size;
+	float eps = 1e-3f;
 
 	for (int64_t i = 0; i < size; i++)
 		x[i] = 3 + 0.5f * x[i];
 	for (int64_t c = 0; c < p.c; c++)
 	{
-		double		mean = 0;
-		double		var = 0;
-		double		sum = 0;
-		double		products = 0;
-		double		inv;
+		double mean = 0;
+		double var = 0;
+		double sum = 0;
+		double products = 0;
+		double inv;
 
 #define EACH for (int64_t i = 0; i < m; i++)
 #define AT (i / p.plane * p.c + c) * p.plane + i % p.plane
-		EACH		mean += x[AT] / (double) m;
-		EACH		var += (x[AT] - mean) * (x[AT] - mean) / (double) m;
+		EACH mean += x[AT] / (double) m;
+		EACH var += (x[AT] - mean) * (x[AT] - mean) / (double) m;
 		inv = 1 / sqrt(var + eps);
-		EACH		sum += dy[AT];
-		EACH		products += dy[AT] * (x[AT] - mean) * inv;
+		EACH sum += dy[AT];
+		EACH products += dy[AT] * (x[AT] - mean) * inv;
 		EACH
 		{
-			double		z = (x[AT] - mean) * inv;
+			double z = (x[AT] - mean) * inv;
 
 			want[AT] = z * scale[c] + bias[c];
-			want[size + AT] = scale[c] * inv * (dy[AT] - sum / (double) m - z * products / (double) m);
+			want[size + AT] =
+				scale[c] * inv * (dy[AT] - sum / (double) m - z * products / (double) m);
 		}
 		want_stats[c] = mean;
 		want_stats[p.c + c] = var;
@@ -231,11 +237,14 @@ test_batch_norm(void)
 		want_stats[3 * p.c + c] = sum;
 	}
 	nw_batch_norm_forward(&team, &p, x, scale, bias, eps, y, stats, stats + p.c);
-	nw_batch_norm_backward(&team, &p, x, dy, scale, stats, stats + p.c, eps, dx, stats + 2 * p.c, stats + 3 * p.c);
+	nw_batch_norm_backward(&team, &p, x, dy, scale, stats, stats + p.c, eps, dx, stats + 2 * p.c,
+	                       stats + 3 * p.c);
 	check(close_to(y, want, size, 1e-5), "batch normalisation", "y");
 	check(close_to(dx, want + size, size, 1e-5), "batch normalisation", "dx");
-	check(close_to(stats, want_stats, 4 * p.c, 1e-5), "batch normalisation", "each channel's numbers");
-	nw_batch_norm_backward(&team, &p, x, dy, scale, stats, stats + p.c, eps, dy, stats + 2 * p.c, stats + 3 * p.c);
+	check(close_to(stats, want_stats, 4 * p.c, 1e-5), "batch normalisation",
+	      "each channel's numbers");
+	nw_batch_norm_backward(&team, &p, x, dy, scale, stats, stats + p.c, eps, dy, stats + 2 * p.c,
+	                       stats + 3 * p.c);
 	check(memcmp(dx, dy, (size_t) size * sizeof(float)) == 0, "batch normalisation", "in place");
 	free(x);
 	free(dy);
@@ -251,16 +260,16 @@ test_batch_norm(void)
 static void
 test_elements(void)
 {
-	NwTeam		team = {2, backwards, NULL};
-	NwSgd		o = {.lr = 0.1f, .momentum = 0.9f, .decay = 0.01f};
-	int64_t		n = 200003;
-	float	   *a = noise(n);
-	float	   *b = noise(n);
-	float	   *c = noise(n);
-	float	   *to = noise(n);
-	float	   *to2 = noise(n);
-	double	   *want = nw_alloc((size_t) n * sizeof(double));
-	double	   *want2 = nw_alloc((size_t) n * sizeof(double));
+	NwTeam team = {2, backwards, NULL};
+	NwSgd o = {.lr = 0.1f, .momentum = 0.9f, .decay = 0.01f};
+	int64_t n = 200003;
+	float *a = noise(n);
+	float *b = noise(n);
+	float *c = noise(n);
+	float *to = noise(n);
+	float *to2 = noise(n);
+	double *want = nw_alloc((size_t) n * sizeof(double));
+	double *want2 = nw_alloc((size_t) n * sizeof(double));
 
 	a[5] = 0;
 	for (int64_t i = 0; i < n; i++)

@@ -7,13 +7,13 @@
  * An image of class k shows stripes whose angle is k's, at a random place, with
  * noise over it.
  */
+#include <jpeglib.h>
 #include <math.h>
+#include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <jpeglib.h>
-#include <png.h>
 #include <zlib.h>
 
 #include "../../trainer/util.h"
@@ -22,17 +22,17 @@
 static void
 draw(uint8_t *out, int size, int channels, int k, int classes, NwRng *r)
 {
-	double		angle = M_PI * k / classes;
-	double		phase = 6.28 * nw_rng_uniform(r);
+	double angle = M_PI * k / classes;
+	double phase = 6.28 * nw_rng_uniform(r);
 
 	for (int y = 0; y < size; y++)
 		for (int x = 0; x < size; x++)
 		{
-			double		at = (x * cos(angle) + y * sin(angle)) * 9.0 / size + phase;
+			double at = (x * cos(angle) + y * sin(angle)) * 9.0 / size + phase;
 
 			for (int c = 0; c < channels; c++)
 			{
-				double		v = 128 + 80 * sin(at + 0.3 * c) + 30 * nw_rng_normal(r);
+				double v = 128 + 80 * sin(at + 0.3 * c) + 30 * nw_rng_normal(r);
 
 				*out++ = (uint8_t) (v < 0 ? 0 : v > 255 ? 255 : v);
 			}
@@ -44,7 +44,7 @@ write_jpeg(const char *path, uint8_t *pixels, int size)
 {
 	struct jpeg_compress_struct c;
 	struct jpeg_error_mgr e;
-	FILE	   *f = fopen(path, "wb");
+	FILE *f = fopen(path, "wb");
 
 	c.err = jpeg_std_error(&e);
 	jpeg_create_compress(&c);
@@ -57,7 +57,7 @@ write_jpeg(const char *path, uint8_t *pixels, int size)
 	jpeg_start_compress(&c, TRUE);
 	while (c.next_scanline < c.image_height)
 	{
-		JSAMPROW	row = pixels + c.next_scanline * c.image_width * 3;
+		JSAMPROW row = pixels + c.next_scanline * c.image_width * 3;
 
 		jpeg_write_scanlines(&c, &row, 1);
 	}
@@ -69,7 +69,7 @@ write_jpeg(const char *path, uint8_t *pixels, int size)
 static void
 put32(gzFile f, uint32_t v)
 {
-	uint8_t		b[4] = {(uint8_t) (v >> 24), (uint8_t) (v >> 16), (uint8_t) (v >> 8), (uint8_t) v};
+	uint8_t b[4] = {(uint8_t) (v >> 24), (uint8_t) (v >> 16), (uint8_t) (v >> 8), (uint8_t) v};
 
 	gzwrite(f, b, 4);
 }
@@ -77,10 +77,10 @@ put32(gzFile f, uint32_t v)
 static void
 make_idx(const char *prefix, int n, int classes, int size)
 {
-	gzFile		images = gzopen(nw_printf("%s-images.gz", prefix), "wb1");
-	gzFile		labels = gzopen(nw_printf("%s-labels.gz", prefix), "wb1");
-	uint8_t    *p = nw_alloc((size_t) (size * size));
-	NwRng		r = nw_rng(nw_hash(prefix, strlen(prefix)), 1, 1);
+	gzFile images = gzopen(nw_printf("%s-images.gz", prefix), "wb1");
+	gzFile labels = gzopen(nw_printf("%s-labels.gz", prefix), "wb1");
+	uint8_t *p = nw_alloc((size_t) (size * size));
+	NwRng r = nw_rng(nw_hash(prefix, strlen(prefix)), 1, 1);
 
 	put32(images, 0x803);
 	put32(images, (uint32_t) n);
@@ -90,7 +90,7 @@ make_idx(const char *prefix, int n, int classes, int size)
 	put32(labels, (uint32_t) n);
 	for (int i = 0; i < n; i++)
 	{
-		uint8_t		k = (uint8_t) (i % classes);
+		uint8_t k = (uint8_t) (i % classes);
 
 		draw(p, size, 1, k, classes, &r);
 		gzwrite(images, p, (unsigned) (size * size));
@@ -103,15 +103,17 @@ make_idx(const char *prefix, int n, int classes, int size)
 static void
 make_folder(const char *dir, int n, int classes, int size)
 {
-	uint8_t    *p = nw_alloc((size_t) (3 * size * size));
-	NwRng		r = nw_rng(5, 1, 1);
+	uint8_t *p = nw_alloc((size_t) (3 * size * size));
+	NwRng r = nw_rng(5, 1, 1);
 
 	mkdir(dir, 0777);
 	for (int i = 0; i < n; i++)
 	{
-		char	   *class = nw_printf("%s/class-%d", dir, i % classes);
-		png_image	png = {.version = PNG_IMAGE_VERSION, .width = (unsigned) size, .height = (unsigned) size,
-		.format = PNG_FORMAT_RGB};
+		char *class = nw_printf("%s/class-%d", dir, i % classes);
+		png_image png = {.version = PNG_IMAGE_VERSION,
+		                 .width = (unsigned) size,
+		                 .height = (unsigned) size,
+		                 .format = PNG_FORMAT_RGB};
 
 		mkdir(class, 0777);
 		draw(p, size, 3, i % classes, classes, &r);

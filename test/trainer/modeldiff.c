@@ -18,8 +18,8 @@
 static bool
 same_bits(Onnx__ModelProto **m, char **name)
 {
-	float	   *v[2];
-	NwShape		shape[2];
+	float *v[2];
+	NwShape shape[2];
 
 	for (int i = 0; i < 2; i++)
 	{
@@ -30,21 +30,21 @@ same_bits(Onnx__ModelProto **m, char **name)
 		v[i] = nw_tensor_floats(t, name[i], &shape[i]);
 	}
 	return nw_shape_size(&shape[0]) == nw_shape_size(&shape[1]) &&
-		memcmp(v[0], v[1], (size_t) nw_shape_size(&shape[0]) * sizeof(float)) == 0;
+	       memcmp(v[0], v[1], (size_t) nw_shape_size(&shape[0]) * sizeof(float)) == 0;
 }
 
 int
 main(int argc, char **argv)
 {
 	Onnx__ModelProto *m[2];
-	double		worst = 0;
-	int			compared = 0;
+	double worst = 0;
+	int compared = 0;
 
 	if (argc != 4 && argc != 6)
 		return 2;
 	for (int i = 0; i < 2; i++)
 	{
-		NwBuf		b;
+		NwBuf b;
 
 		nw_read_file(argv[i + 1], &b);
 		m[i] = nw_model_parse(argv[i + 1], &b);
@@ -55,11 +55,11 @@ main(int argc, char **argv)
 	{
 		const Onnx__TensorProto *t = m[0]->graph->initializer[i];
 		const Onnx__TensorProto *u = nw_model_initializer(m[1], t->name);
-		NwShape		shape;
-		float	   *a;
-		float	   *b;
-		double		most = 0;
-		double		diff = 0;
+		NwShape shape;
+		float *a;
+		float *b;
+		double most = 0;
+		double diff = 0;
 
 		if (t->data_type != NW_FLOAT)
 			continue;
@@ -72,7 +72,7 @@ main(int argc, char **argv)
 			most = fmax(most, fabs(a[j]));
 			diff = fmax(diff, fabs(a[j] - b[j]));
 		}
-		if (most > 1e-3)		/* biases that only rounding has moved have no scale */
+		if (most > 1e-3) /* biases that only rounding has moved have no scale */
 			worst = fmax(worst, diff / most);
 		compared++;
 	}

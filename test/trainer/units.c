@@ -13,7 +13,7 @@
 #include "../../trainer/pipe.h"
 #include "../../trainer/sampler.h"
 
-static int	failed;
+static int failed;
 
 /* Report one check. */
 static void
@@ -27,14 +27,14 @@ check(bool ok, const char *what)
 static NwSource *
 make_source(int n, int classes, int few)
 {
-	NwSource   *s = nw_alloc0(sizeof(NwSource));
-	char	  **names = nw_alloc((size_t) n * sizeof(char *));
+	NwSource *s = nw_alloc0(sizeof(NwSource));
+	char **names = nw_alloc((size_t) n * sizeof(char *));
 
 	s->n = n;
 	s->name = nw_strdup("test");
 	for (int i = 0; i < n; i++)
 	{
-		int			k = i < few ? classes - 1 : i % (classes - 1);
+		int k = i < few ? classes - 1 : i % (classes - 1);
 
 		names[i] = nw_printf("c%03d", k);
 	}
@@ -46,16 +46,16 @@ make_source(int n, int classes, int few)
 static void
 test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
 {
-	NwSource   *s = make_source(n, classes, few);
-	NwSampler  *sampler;
-	NwChoice	a;
-	NwChoice	b;
-	bool		own = false;	/* a query among its own supports */
-	bool		absent = false;	/* a query's class not among its supports */
-	bool		uneven = false;	/* classes filled unevenly */
-	bool		wrong = false;	/* a membership that does not fit the labels */
-	bool		same = true;	/* a step drawn twice is the same */
-	bool		targets = true;
+	NwSource *s = make_source(n, classes, few);
+	NwSampler *sampler;
+	NwChoice a;
+	NwChoice b;
+	bool own = false;    /* a query among its own supports */
+	bool absent = false; /* a query's class not among its supports */
+	bool uneven = false; /* classes filled unevenly */
+	bool wrong = false;  /* a membership that does not fit the labels */
+	bool same = true;    /* a step drawn twice is the same */
+	bool targets = true;
 
 	spec.slots = s->n_classes < spec.supports ? s->n_classes : spec.supports;
 	sampler = nw_sampler_new(s, &spec, 0.1, 7);
@@ -68,20 +68,22 @@ test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
 		same &= memcmp(a.image, b.image, (size_t) nw_batch_images(&spec) * sizeof(int64_t)) == 0;
 		for (int q = 0; q < spec.queries; q++)
 		{
-			int			set = spec.shared ? 0 : q;
+			int set = spec.shared ? 0 : q;
 			const int64_t *support = a.image + spec.queries + set * spec.supports;
-			const float *member = a.member + (size_t) set * (size_t) spec.supports * (size_t) spec.slots;
-			int			count[512] = {0};
-			int			found = 0;
-			int			least = spec.supports;
-			int			most = 0;
-			double		sum = 0;
+			const float *member =
+				a.member + (size_t) set * (size_t) spec.supports * (size_t) spec.slots;
+			int count[512] = {0};
+			int found = 0;
+			int least = spec.supports;
+			int most = 0;
+			double sum = 0;
 
 			for (int i = 0; i < spec.supports; i++)
 			{
 				own |= support[i] == a.image[q];
 				found += s->label[support[i]] == s->label[a.image[q]];
-				wrong |= (member[i * spec.slots + a.truth[q]] == 0) != (s->label[support[i]] == s->label[a.image[q]]);
+				wrong |= (member[i * spec.slots + a.truth[q]] == 0) !=
+				         (s->label[support[i]] == s->label[a.image[q]]);
 				count[s->label[support[i]]]++;
 			}
 			absent |= found == 0;
@@ -112,16 +114,16 @@ test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
 static void
 test_epochs(void)
 {
-	NwSource   *s = make_source(96, 4, 0);
+	NwSource *s = make_source(96, 4, 0);
 	NwBatchSpec spec = {.queries = 8, .slots = 3};
-	NwSampler  *sampler = nw_sampler_new(s, &spec, 0, 3);
-	NwChoice	c;
-	bool		once = true;
+	NwSampler *sampler = nw_sampler_new(s, &spec, 0, 3);
+	NwChoice c;
+	bool once = true;
 
 	nw_choice_init(&c, &spec);
 	for (int epoch = 0; epoch < 3; epoch++)
 	{
-		int			seen[96] = {0};
+		int seen[96] = {0};
 
 		for (int i = 0; i < 12; i++)
 		{
@@ -142,11 +144,11 @@ static void
 test_fit(void)
 {
 	NwPreprocess pre = {.channels = 3, .height = 17, .width = 13, .zoom = 1.2, .std = {1, 1, 1}};
-	uint8_t		in[40 * 50 * 3];
-	uint8_t		out[17 * 13 * 3];
-	NwImage		image = {40, 50, 3, in};
-	bool		constant = true;
-	bool		rising = true;
+	uint8_t in[40 * 50 * 3];
+	uint8_t out[17 * 13 * 3];
+	NwImage image = {40, 50, 3, in};
+	bool constant = true;
+	bool rising = true;
 
 	memset(in, 77, sizeof(in));
 	nw_image_fit(&image, &pre, out);
@@ -162,7 +164,7 @@ test_fit(void)
 	pre = (NwPreprocess) {.channels = 1, .height = 40, .width = 50, .zoom = 1, .std = {1, 1, 1}};
 	image.channels = 1;
 	{
-		uint8_t		copy[40 * 50];
+		uint8_t copy[40 * 50];
 
 		nw_image_fit(&image, &pre, copy);
 		check(memcmp(copy, in, sizeof(copy)) == 0, "fit: an image of the right size is copied");
@@ -173,33 +175,37 @@ test_fit(void)
 static void
 test_tensor(void)
 {
-	NwPreprocess pre = {.channels = 1, .height = 2, .width = 3, .zoom = 1, .mean = {0.5}, .std = {0.25}};
-	uint8_t		in[6] = {0, 51, 102, 153, 204, 255};
-	float		out[6];
+	NwPreprocess pre = {
+		.channels = 1, .height = 2, .width = 3, .zoom = 1, .mean = {0.5}, .std = {0.25}};
+	uint8_t in[6] = {0, 51, 102, 153, 204, 255};
+	float out[6];
 
 	nw_image_tensor(in, &pre, 0, 0, false, out);
-	check(fabsf(out[0] + 2) < 1e-6f && fabsf(out[5] - 2) < 1e-6f && fabsf(out[1] + 1.2f) < 1e-6f, "tensor: normalised");
+	check(fabsf(out[0] + 2) < 1e-6f && fabsf(out[5] - 2) < 1e-6f && fabsf(out[1] + 1.2f) < 1e-6f,
+	      "tensor: normalised");
 	nw_image_tensor(in, &pre, 0, 0, true, out);
 	check(fabsf(out[0] + 0.4f) < 1e-6f && fabsf(out[2] + 2) < 1e-6f, "tensor: mirrored");
 	nw_image_tensor(in, &pre, 1, -1, false, out);
-	check(out[0] == 0 && fabsf(out[1] - 0.4f) < 1e-6f && out[3] == 0 && out[5] == 0, "tensor: moved");
+	check(out[0] == 0 && fabsf(out[1] - 0.4f) < 1e-6f && out[3] == 0 && out[5] == 0,
+	      "tensor: moved");
 }
 
 /* Check that equal constants are one tensor. */
 static void
 test_constants(void)
 {
-	NwStates	states = {0};
-	NwGraph    *g = nw_graph_new(NW_FOR_TRAINING, false, &states, 0);
-	NwT			a = nw_scalar(g, 0.5);
-	bool		same = true;
+	NwStates states = {0};
+	NwGraph *g = nw_graph_new(NW_FOR_TRAINING, false, &states, 0);
+	NwT a = nw_scalar(g, 0.5);
+	bool same = true;
 
 	for (int i = 0; i < 500; i++)
 		nw_scalar(g, i);
 	for (int i = 0; i < 500; i++)
 		same &= nw_scalar(g, i) == nw_scalar(g, i);
 	check(same && nw_scalar(g, 0.5) == a, "graph: equal constants are one tensor");
-	check(nw_int64s(g, 1, (int64_t[]) {1}) != nw_int64s(g, 2, (int64_t[]) {1, 1}), "graph: other constants are another");
+	check(nw_int64s(g, 1, (int64_t[]) {1}) != nw_int64s(g, 2, (int64_t[]) {1, 1}),
+	      "graph: other constants are another");
 	nw_graph_free(g);
 }
 
@@ -207,12 +213,12 @@ test_constants(void)
 static void
 test_states(void)
 {
-	NwStates	a = {0};
-	NwStates	b = {0};
-	NwMetas		meta = {0};
-	NwMetas		back = {0};
-	float		v[3] = {1.5f, -0.0f, 1e-42f};
-	NwBuf		bytes;
+	NwStates a = {0};
+	NwStates b = {0};
+	NwMetas meta = {0};
+	NwMetas back = {0};
+	float v[3] = {1.5f, -0.0f, 1e-42f};
+	NwBuf bytes;
 	Onnx__ModelProto *m;
 
 	nw_state_add(&a, "x", NW_SHAPE(3), v);
@@ -221,16 +227,18 @@ test_states(void)
 	m = nw_model_parse("memory", &bytes);
 	nw_model_metas(m, &back);
 	nw_states_unpack(m, "memory", &b);
-	check(memcmp(b.item[0].data, v, sizeof(v)) == 0 && strcmp(nw_meta_get(&back, "key"), "a \"value\"") == 0,
-		  "states: a file keeps every bit");
-	check(onnx__model_proto__unpack(NULL, bytes.len - 5, (uint8_t *) bytes.data) == NULL, "states: a cut file is refused");
+	check(memcmp(b.item[0].data, v, sizeof(v)) == 0 &&
+	          strcmp(nw_meta_get(&back, "key"), "a \"value\"") == 0,
+	      "states: a file keeps every bit");
+	check(onnx__model_proto__unpack(NULL, bytes.len - 5, (uint8_t *) bytes.data) == NULL,
+	      "states: a cut file is refused");
 }
 
 static char *
 fill(void *arg, int64_t seq, void *slot)
 {
 	(void) arg;
-	if (seq % 5 == 0)			/* so that others overtake */
+	if (seq % 5 == 0) /* so that others overtake */
 		usleep(200);
 	*(int64_t *) slot = seq;
 	return seq == 1000 ? nw_strdup("end") : NULL;
@@ -240,14 +248,14 @@ fill(void *arg, int64_t seq, void *slot)
 static void
 test_pipe(int threads)
 {
-	int64_t		memory[3];
-	void	   *slots[3] = {&memory[0], &memory[1], &memory[2]};
-	NwPipe	   *p = nw_pipe_start(fill, NULL, 5, 1000, slots, 3, threads);
-	bool		order = true;
+	int64_t memory[3];
+	void *slots[3] = {&memory[0], &memory[1], &memory[2]};
+	NwPipe *p = nw_pipe_start(fill, NULL, 5, 1000, slots, 3, threads);
+	bool order = true;
 
 	for (int64_t i = 5; i < 1000; i++)
 	{
-		int64_t    *s = nw_pipe_take(p);
+		int64_t *s = nw_pipe_take(p);
 
 		order &= *s == i;
 		nw_pipe_return(p);
@@ -264,15 +272,15 @@ test_pipe(int threads)
 static void
 test_rng(void)
 {
-	NwRng		r = nw_rng(1, 2, 3);
-	int			count[7] = {0};
-	double		sum = 0;
-	double		square = 0;
-	bool		even = true;
+	NwRng r = nw_rng(1, 2, 3);
+	int count[7] = {0};
+	double sum = 0;
+	double square = 0;
+	bool even = true;
 
 	for (int i = 0; i < 70000; i++)
 	{
-		double		v = nw_rng_normal(&r);
+		double v = nw_rng_normal(&r);
 
 		count[nw_rng_below(&r, 7)]++;
 		sum += v;
@@ -281,19 +289,27 @@ test_rng(void)
 	for (int i = 0; i < 7; i++)
 		even &= abs(count[i] - 10000) < 500;
 	check(even, "rng: whole numbers are even");
-	check(fabs(sum / 70000) < 0.02 && fabs(square / 70000 - 1) < 0.03, "rng: normal numbers have mean 0 and variance 1");
+	check(fabs(sum / 70000) < 0.02 && fabs(square / 70000 - 1) < 0.03,
+	      "rng: normal numbers have mean 0 and variance 1");
 }
 
 int
 main(void)
 {
-	test_sampler(11, 400, 0, (NwBatchSpec) {.queries = 8, .supports = 10}, "distinct, as many classes as supports");
-	test_sampler(6, 200, 0, (NwBatchSpec) {.queries = 8, .supports = 10}, "distinct, two of each class");
-	test_sampler(101, 400, 0, (NwBatchSpec) {.queries = 4, .supports = 10}, "distinct, many classes");
-	test_sampler(11, 400, 0, (NwBatchSpec) {.queries = 16, .supports = 64, .shared = true}, "shared");
-	test_sampler(101, 500, 0, (NwBatchSpec) {.queries = 16, .supports = 20, .shared = true}, "shared, many classes");
-	test_sampler(5, 60, 1, (NwBatchSpec) {.queries = 8, .supports = 20, .shared = true}, "shared, a class of one");
-	test_sampler(5, 60, 1, (NwBatchSpec) {.queries = 8, .supports = 10}, "distinct, a class of one");
+	test_sampler(11, 400, 0, (NwBatchSpec) {.queries = 8, .supports = 10},
+	             "distinct, as many classes as supports");
+	test_sampler(6, 200, 0, (NwBatchSpec) {.queries = 8, .supports = 10},
+	             "distinct, two of each class");
+	test_sampler(101, 400, 0, (NwBatchSpec) {.queries = 4, .supports = 10},
+	             "distinct, many classes");
+	test_sampler(11, 400, 0, (NwBatchSpec) {.queries = 16, .supports = 64, .shared = true},
+	             "shared");
+	test_sampler(101, 500, 0, (NwBatchSpec) {.queries = 16, .supports = 20, .shared = true},
+	             "shared, many classes");
+	test_sampler(5, 60, 1, (NwBatchSpec) {.queries = 8, .supports = 20, .shared = true},
+	             "shared, a class of one");
+	test_sampler(5, 60, 1, (NwBatchSpec) {.queries = 8, .supports = 10},
+	             "distinct, a class of one");
 	test_epochs();
 	test_fit();
 	test_tensor();

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK_SHOWN	20			/* failures printed in full */
+#define CHECK_SHOWN 20 /* failures printed in full */
 
 static const char *check_name;
 static long check_count;
@@ -32,9 +32,9 @@ check_start(const char *name)
 
 /* Count a check, and describe it where it failed. */
 static inline __attribute__((format(printf, 4, 5))) void
-check_report(int good, const char *file, int line, const char *format,...)
+check_report(int good, const char *file, int line, const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	check_count++;
 	if (good)
@@ -51,16 +51,14 @@ check_report(int good, const char *file, int line, const char *format,...)
 
 /* Check a condition; the rest is printf's and says which values failed it. */
 #define CHECK(condition, ...) \
-	check_report((condition) != 0, __FILE__, __LINE__, \
-				 #condition ": " __VA_ARGS__)
+	check_report((condition) != 0, __FILE__, __LINE__, #condition ": " __VA_ARGS__)
 
 /* Sum up; the result is the program's exit status. */
 static inline int
 check_finish(void)
 {
-	printf("%s - unit: %ld checks, %ld failed (%s)\n",
-		   check_failures == 0 ? "ok" : "not ok",
-		   check_count, check_failures, check_name);
+	printf("%s - unit: %ld checks, %ld failed (%s)\n", check_failures == 0 ? "ok" : "not ok",
+	       check_count, check_failures, check_name);
 	return check_failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -68,7 +66,7 @@ check_finish(void)
 static inline uint64_t
 check_random(void)
 {
-	uint64_t	z = (check_state += UINT64_C(0x9e3779b97f4a7c15));
+	uint64_t z = (check_state += UINT64_C(0x9e3779b97f4a7c15));
 
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -86,7 +84,7 @@ check_uniform(double low, double high)
 static inline double
 check_normal(void)
 {
-	double		sum = 0;
+	double sum = 0;
 
 	for (int i = 0; i < 12; i++)
 		sum += check_uniform(-0.5, 0.5);
@@ -104,7 +102,7 @@ check_below(int n)
 static inline void *
 check_alloc(size_t size)
 {
-	void	   *space = malloc(size > 0 ? size : 1);
+	void *space = malloc(size > 0 ? size : 1);
 
 	if (space == NULL)
 	{
@@ -114,4 +112,4 @@ check_alloc(size_t size)
 	return space;
 }
 
-#endif							/* NW_CHECK_H */
+#endif /* NW_CHECK_H */

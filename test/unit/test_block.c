@@ -13,7 +13,7 @@
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 
-#define NAME_COUNT	3
+#define NAME_COUNT 3
 
 /* Draw a float that is sometimes awkward. */
 static float
@@ -24,7 +24,7 @@ random_float(void)
 		case 0:
 			return check_below(2) == 0 ? 0.0f : -0.0f;
 		case 1:
-			return (float) (check_uniform(-1, 1) * 1e-42);	/* subnormal */
+			return (float) (check_uniform(-1, 1) * 1e-42); /* subnormal */
 		case 2:
 			return (float) (check_uniform(-1, 1) * 3e38);
 		default:
@@ -34,32 +34,28 @@ random_float(void)
 
 /* Compare the blocks of one implementation with the plain single queries. */
 static void
-compare(const NwSimd *simd, const double *q, int nq, const float *x,
-		const double *scale, int dim, int n)
+compare(const NwSimd *simd, const double *q, int nq, const float *x, const double *scale, int dim,
+        int n)
 {
 	const NwSimd *plain = &nw_simd_scalar;
-	double	   *expected = check_alloc(sizeof(double) * nq * n);
-	double	   *got = check_alloc(sizeof(double) * nq * n);
-	size_t		size = sizeof(double) * nq * n;
+	double *expected = check_alloc(sizeof(double) * nq * n);
+	double *got = check_alloc(sizeof(double) * nq * n);
+	size_t size = sizeof(double) * nq * n;
 
 	for (int i = 0; i < nq; i++)
 		plain->sqdist(q + (size_t) i * dim, x, dim, n, expected + i * n);
 	simd->sqdist_block(q, nq, x, dim, n, got);
-	CHECK(memcmp(got, expected, size) == 0, "%s sqdist %d: %d x %d",
-		  simd->name, dim, nq, n);
+	CHECK(memcmp(got, expected, size) == 0, "%s sqdist %d: %d x %d", simd->name, dim, nq, n);
 
 	for (int i = 0; i < nq; i++)
-		plain->sqdist_scaled(q + (size_t) i * dim, x, scale, dim, n,
-							 expected + i * n);
+		plain->sqdist_scaled(q + (size_t) i * dim, x, scale, dim, n, expected + i * n);
 	simd->sqdist_scaled_block(q, nq, x, scale, dim, n, got);
-	CHECK(memcmp(got, expected, size) == 0, "%s sqdist_scaled %d: %d x %d",
-		  simd->name, dim, nq, n);
+	CHECK(memcmp(got, expected, size) == 0, "%s sqdist_scaled %d: %d x %d", simd->name, dim, nq, n);
 
 	for (int i = 0; i < nq; i++)
 		plain->dot(q + (size_t) i * dim, x, dim, n, expected + i * n);
 	simd->dot_block(q, nq, x, dim, n, got);
-	CHECK(memcmp(got, expected, size) == 0, "%s dot %d: %d x %d",
-		  simd->name, dim, nq, n);
+	CHECK(memcmp(got, expected, size) == 0, "%s dot %d: %d x %d", simd->name, dim, nq, n);
 
 	free(got);
 	free(expected);
@@ -70,9 +66,9 @@ static void
 compare_all(int dim, int nq, int n)
 {
 	/* one float in front: rows are aligned to 4 bytes and no more */
-	float	   *space = check_alloc(sizeof(float) * ((size_t) n * dim + 1));
-	double	   *q = check_alloc(sizeof(double) * nq * dim);
-	double	   *scale = check_alloc(sizeof(double) * n);
+	float *space = check_alloc(sizeof(float) * ((size_t) n * dim + 1));
+	double *q = check_alloc(sizeof(double) * nq * dim);
+	double *scale = check_alloc(sizeof(double) * n);
 
 	for (int i = 0; i < n * dim + 1; i++)
 		space[i] = random_float();
@@ -101,12 +97,12 @@ compare_all(int dim, int nq, int n)
 static void
 compare_at_end_of_memory(void)
 {
-	size_t		page = (size_t) sysconf(_SC_PAGESIZE);
-	size_t		size = 8 * page;
-	char	   *x_space = mmap(NULL, size + page, PROT_READ | PROT_WRITE,
-							   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	char	   *q_space = mmap(NULL, size + page, PROT_READ | PROT_WRITE,
-							   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t page = (size_t) sysconf(_SC_PAGESIZE);
+	size_t size = 8 * page;
+	char *x_space =
+		mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *q_space =
+		mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(x_space != MAP_FAILED && q_space != MAP_FAILED, "mmap");
 	if (x_space == MAP_FAILED || q_space == MAP_FAILED)
@@ -118,9 +114,9 @@ compare_at_end_of_memory(void)
 	{
 		for (int m = 1; m <= 5; m++)
 		{
-			float	   *x = (float *) (x_space + size) - dim * m;
-			double	   *q = (double *) (q_space + size) - dim * m;
-			double		scale[5] = {1, 0.5, 2, 0.25, 3};
+			float *x = (float *) (x_space + size) - dim * m;
+			double *q = (double *) (q_space + size) - dim * m;
+			double scale[5] = {1, 0.5, 2, 0.25, 3};
 
 			for (int i = 0; i < dim * m; i++)
 			{
@@ -145,9 +141,9 @@ compare_at_end_of_memory(void)
 static void
 compare_negative_zero(void)
 {
-	double		q[3 * 40];
-	float		x[3 * 40];
-	double		scale[3] = {1, 1, 1};
+	double q[3 * 40];
+	float x[3 * 40];
+	double scale[3] = {1, 1, 1};
 
 	for (int j = 0; j < 3 * 40; j++)
 	{
@@ -176,15 +172,15 @@ compare_measures(void)
 		nq = 9,
 		n = 21
 	};
-	static const NwKernel kernels[] = {NW_EUCLIDEAN, NW_GAUSSIAN,
-	NW_HYPERSPHERE, NW_COSINE, NW_DOT};
-	float		x[n * dim];
-	float		queries[nq * dim];
-	double		q[nq * dim];
-	double		sqnorm[nq];
-	double		norm[n];
-	double		expected[nq * n];
-	double		got[nq * n];
+	static const NwKernel kernels[] = {NW_EUCLIDEAN, NW_GAUSSIAN, NW_HYPERSPHERE, NW_COSINE,
+	                                   NW_DOT};
+	float x[n * dim];
+	float queries[nq * dim];
+	double q[nq * dim];
+	double sqnorm[nq];
+	double norm[n];
+	double expected[nq * n];
+	double got[nq * n];
 
 	for (int i = 0; i < n * dim; i++)
 		x[i] = i / dim == 3 ? 0 : (float) check_uniform(-1, 1);
@@ -198,25 +194,22 @@ compare_measures(void)
 		nw_row_norms(kernels[k], x, dim, n, norm);
 		for (int i = 0; i < nq; i++)
 		{
-			NwQuery		query;
+			NwQuery query;
 
-			nw_query_init(&query, kernels[k], 0.5, queries + i * dim, dim,
-						  q + i * dim);
+			nw_query_init(&query, kernels[k], 0.5, queries + i * dim, dim, q + i * dim);
 			sqnorm[i] = query.sqnorm;
 			nw_query_measure(&query, x, norm, n, expected + i * n);
 		}
-		nw_query_measure_block(kernels[k], q, sqnorm, nq, dim, x,
-							   norm, n, got);
-		CHECK(memcmp(got, expected, sizeof(got)) == 0, "%s, %s",
-			  nw_simd->name, nw_kernel_name(kernels[k]));
+		nw_query_measure_block(kernels[k], q, sqnorm, nq, dim, x, norm, n, got);
+		CHECK(memcmp(got, expected, sizeof(got)) == 0, "%s, %s", nw_simd->name,
+		      nw_kernel_name(kernels[k]));
 	}
 }
 
 int
 main(void)
 {
-	static const int large[] = {255, 256, 257, 511, 512, 513, 768, 1023, 2048,
-	16000};
+	static const int large[] = {255, 256, 257, 511, 512, 513, 768, 1023, 2048, 16000};
 
 	check_start("block");
 	for (int dim = 1; dim <= 300; dim++)

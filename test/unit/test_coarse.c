@@ -9,7 +9,7 @@
 #include "math/copies.h"
 #include "math/simd/simd.h"
 
-#define ROWS	9
+#define ROWS 9
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 static const NwKernel kernels[] = {NW_EUCLIDEAN, NW_GAUSSIAN, NW_HYPERSPHERE};
@@ -20,7 +20,7 @@ static const double magnitudes[] = {1e-20, 1e-3, 1, 50, 1e15};
 static void
 draw_vector(float *x, int dim, double magnitude)
 {
-	int			kind = check_below(8);
+	int kind = check_below(8);
 
 	for (int j = 0; j < dim; j++)
 		x[j] = kind == 0 ? 0 : (float) (check_uniform(-1, 1) * magnitude);
@@ -32,18 +32,18 @@ draw_vector(float *x, int dim, double magnitude)
 static void
 compare_scores(NwKernel kernel, int dim, double magnitude, double tau)
 {
-	float	   *x = check_alloc(sizeof(float) * ROWS * dim);
-	float	   *q = check_alloc(sizeof(float) * dim);
-	float	   *t = check_alloc(sizeof(float) * dim);
-	double	   *space = check_alloc(sizeof(double) * dim);
-	int16_t    *copy = check_alloc(sizeof(int16_t) * ROWS * dim);
-	double		scale[ROWS];
-	double		exact[ROWS];
-	double		coarse[ROWS];
-	NwCoarse	common;
-	NwQuery		query;
-	double		largest;
-	double		bound;
+	float *x = check_alloc(sizeof(float) * ROWS * dim);
+	float *q = check_alloc(sizeof(float) * dim);
+	float *t = check_alloc(sizeof(float) * dim);
+	double *space = check_alloc(sizeof(double) * dim);
+	int16_t *copy = check_alloc(sizeof(int16_t) * ROWS * dim);
+	double scale[ROWS];
+	double exact[ROWS];
+	double coarse[ROWS];
+	NwCoarse common;
+	NwQuery query;
+	double largest;
+	double bound;
 
 	for (int i = 0; i < ROWS; i++)
 		draw_vector(x + i * dim, dim, magnitude);
@@ -53,15 +53,13 @@ compare_scores(NwKernel kernel, int dim, double magnitude, double tau)
 	nw_query_init(&query, kernel, tau, q, dim, space);
 	nw_inverse_norms(x, dim, ROWS, scale);
 
-	if (nw_coarse_init(&common, kernel == NW_HYPERSPHERE ? 1 :
-					   nw_coarse_magnitude(x, (int64_t) ROWS * dim)))
+	if (nw_coarse_init(&common,
+	                   kernel == NW_HYPERSPHERE ? 1 : nw_coarse_magnitude(x, (int64_t) ROWS * dim)))
 	{
-		nw_coarse_copy(&common, x, kernel == NW_HYPERSPHERE ? scale : NULL,
-					   dim, ROWS, copy);
+		nw_coarse_copy(&common, x, kernel == NW_HYPERSPHERE ? scale : NULL, dim, ROWS, copy);
 		nw_coarse_query(&common, &query, t);
 		nw_coarse_measure(&common, t, copy, dim, ROWS, coarse);
-		nw_query_measure(&query, x,
-						 kernel == NW_HYPERSPHERE ? scale : NULL, ROWS, exact);
+		nw_query_measure(&query, x, kernel == NW_HYPERSPHERE ? scale : NULL, ROWS, exact);
 		largest = nw_simd->max(coarse, ROWS);
 		nw_query_score(&query, coarse, ROWS, coarse);
 		nw_query_score(&query, exact, ROWS, exact);
@@ -69,17 +67,16 @@ compare_scores(NwKernel kernel, int dim, double magnitude, double tau)
 		CHECK(isfinite(bound) && bound > 0, "bound %g", bound);
 		for (int i = 0; i < ROWS; i++)
 			CHECK(fabs(coarse[i] - exact[i]) <= bound,
-				  "%s kernel %d dim %d magnitude %g: %.17g, not %.17g, bound %g",
-				  nw_simd->name, kernel, dim, magnitude, coarse[i], exact[i],
-				  bound);
+			      "%s kernel %d dim %d magnitude %g: %.17g, not %.17g, bound %g", nw_simd->name,
+			      kernel, dim, magnitude, coarse[i], exact[i], bound);
 
 		/* and the bound is of some use */
 		CHECK(kernel == NW_GAUSSIAN ||
-			  bound * tau <= 1e-12 * tau + common.step * sqrt(dim) +
-			  1e-6 * (dim / 16 + 30) * (sqrt(largest) + common.step * 32768 *
-										sqrt(dim)),
-			  "%s kernel %d dim %d magnitude %g: bound %g", nw_simd->name,
-			  kernel, dim, magnitude, bound);
+		          bound * tau <= 1e-12 * tau + common.step * sqrt(dim) +
+		                             1e-6 * (dim / 16 + 30) *
+		                                 (sqrt(largest) + common.step * 32768 * sqrt(dim)),
+		      "%s kernel %d dim %d magnitude %g: bound %g", nw_simd->name, kernel, dim, magnitude,
+		      bound);
 	}
 	free(x);
 	free(q);
@@ -92,19 +89,17 @@ compare_scores(NwKernel kernel, int dim, double magnitude, double tau)
 static void
 compare_copies(const NwSimd *fast, int dim)
 {
-	float	   *x = check_alloc(sizeof(float) * dim);
-	int16_t    *expected = check_alloc(sizeof(int16_t) * dim);
-	int16_t    *got = check_alloc(sizeof(int16_t) * dim);
-	double		a;
-	double		b;
+	float *x = check_alloc(sizeof(float) * dim);
+	int16_t *expected = check_alloc(sizeof(int16_t) * dim);
+	int16_t *got = check_alloc(sizeof(int16_t) * dim);
+	double a;
+	double b;
 
 	draw_vector(x, dim, 2);
 	a = nw_simd_scalar.coarse_copy(x, dim, 0.75, 1.0 / 4096, expected);
 	b = fast->coarse_copy(x, dim, 0.75, 1.0 / 4096, got);
-	CHECK(memcmp(expected, got, sizeof(int16_t) * dim) == 0, "%s dim %d",
-		  fast->name, dim);
-	CHECK(fabs(a - b) <= 1e-12 * a, "%s dim %d: error %g, not %g", fast->name,
-		  dim, b, a);
+	CHECK(memcmp(expected, got, sizeof(int16_t) * dim) == 0, "%s dim %d", fast->name, dim);
+	CHECK(fabs(a - b) <= 1e-12 * a, "%s dim %d: error %g, not %g", fast->name, dim, b, a);
 	free(x);
 	free(expected);
 	free(got);
@@ -130,12 +125,12 @@ main(void)
 				{
 					for (int r = 0; r < (dims[d] > 1000 ? 2 : 20); r++)
 						compare_scores(kernels[k], dims[d], magnitudes[m],
-									   pow(10, check_uniform(-3, 3)));
+						               pow(10, check_uniform(-3, 3)));
 				}
 			}
 		}
 	}
 	CHECK(!nw_coarse_serves(NW_DOT) && !nw_coarse_serves(NW_COSINE),
-		  "inner products have no distance");
+	      "inner products have no distance");
 	return check_finish();
 }

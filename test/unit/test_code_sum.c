@@ -9,46 +9,44 @@
 
 #include "check.h"
 #include "math/code.h"
-#include "math/spectral.h"
 #include "math/simd/simd.h"
+#include "math/spectral.h"
 
-#define ROWS	150
+#define ROWS 150
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
-static const NwKernel kernels[] = {
-	NW_EUCLIDEAN, NW_GAUSSIAN, NW_HYPERSPHERE, NW_COSINE, NW_DOT
-};
+static const NwKernel kernels[] = {NW_EUCLIDEAN, NW_GAUSSIAN, NW_HYPERSPHERE, NW_COSINE, NW_DOT};
 static const int dims[] = {1, 2, 3, 16, 31, 128, 300};
 
-#define COUNT(array)	((int) (sizeof(array) / sizeof((array)[0])))
+#define COUNT(array) ((int) (sizeof(array) / sizeof((array)[0])))
 
 /* A list of rows, coded. */
 typedef struct List
 {
-	int			dim;
-	int			n;
-	float	   *x;				/* [n][dim] */
-	float	   *center;			/* [dim] */
-	float	   *q;				/* [dim] */
-	int8_t	   *code;			/* [n][dim] */
-	float		scale[ROWS];
-	float		error[ROWS];
-	float		sqnorm[ROWS];
-	float		norm[ROWS];
-	double		radius;
-	double		most_error;
-	double		least_norm;
-	double		spread;
+	int dim;
+	int n;
+	float *x;      /* [n][dim] */
+	float *center; /* [dim] */
+	float *q;      /* [dim] */
+	int8_t *code;  /* [n][dim] */
+	float scale[ROWS];
+	float error[ROWS];
+	float sqnorm[ROWS];
+	float norm[ROWS];
+	double radius;
+	double most_error;
+	double least_norm;
+	double spread;
 } List;
 
 /* Draw a list: rows around a centre, and a query as far from it as asked. */
 static void
 draw_list(List *list, int dim, int n, double size, double offset, double away)
 {
-	void	   *space = check_alloc(nw_gram_memory(dim));
-	float	   *rest = check_alloc(sizeof(float) * dim);
-	NwGram		gram;
-	double		least;
+	void *space = check_alloc(nw_gram_memory(dim));
+	float *rest = check_alloc(sizeof(float) * dim);
+	NwGram gram;
+	double least;
 
 	list->dim = dim;
 	list->n = n;
@@ -66,10 +64,10 @@ draw_list(List *list, int dim, int n, double size, double offset, double away)
 	nw_gram_init(&gram, dim, false, space);
 	for (int i = 0; i < n; i++)
 	{
-		float	   *x = list->x + (long) i * dim;
-		int8_t	   *code = list->code + (long) i * dim;
-		NwCodeInfo	info;
-		double		off;
+		float *x = list->x + (long) i * dim;
+		int8_t *code = list->code + (long) i * dim;
+		NwCodeInfo info;
+		double off;
 
 		for (int j = 0; j < dim; j++)
 			x[j] = (float) (list->center[j] + size * check_normal());
@@ -80,8 +78,7 @@ draw_list(List *list, int dim, int n, double size, double offset, double away)
 		list->error[i] = info.error;
 		list->sqnorm[i] = info.sqnorm;
 		list->norm[i] = info.norm;
-		list->radius = fmax(list->radius,
-							nw_code_distance_up(x, list->center, dim));
+		list->radius = fmax(list->radius, nw_code_distance_up(x, list->center, dim));
 		list->most_error = fmax(list->most_error, info.error);
 		list->least_norm = fmin(list->least_norm, info.norm);
 	}
@@ -103,7 +100,7 @@ free_list(List *list)
 static double
 log_sum(const double *score, int n)
 {
-	double		top = -HUGE_VAL;
+	double top = -HUGE_VAL;
 	long double sum = 0;
 
 	for (int i = 0; i < n; i++)
@@ -120,18 +117,18 @@ log_sum(const double *score, int n)
 static double
 check_sum(const List *list, NwKernel kernel, double tau, int first, int n)
 {
-	int			dim = list->dim;
-	double	   *space = check_alloc(sizeof(double) * dim);
-	float	   *t = check_alloc(sizeof(float) * dim);
+	int dim = list->dim;
+	double *space = check_alloc(sizeof(double) * dim);
+	float *t = check_alloc(sizeof(float) * dim);
 	const float *x = list->x + (long) first * dim;
-	float		dot[ROWS];
-	double		norms[ROWS];
-	double		score[ROWS];
-	bool		sharp = true;
-	double		width = -1;
-	NwQuery		query;
+	float dot[ROWS];
+	double norms[ROWS];
+	double score[ROWS];
+	bool sharp = true;
+	double width = -1;
+	NwQuery query;
 	NwCodeQuery cq;
-	NwCodeSum	sum;
+	NwCodeSum sum;
 
 	nw_query_init(&query, kernel, tau, list->q, dim, space);
 	nw_row_norms(kernel, x, dim, n, norms);
@@ -140,37 +137,34 @@ check_sum(const List *list, NwKernel kernel, double tau, int first, int n)
 
 	nw_code_query(&cq, &query, list->center, t);
 	nw_code_dots(&cq, list->code + (long) first * dim, n, dot);
-	nw_code_sum_init(&sum, &cq, list->radius, list->most_error,
-					 list->least_norm);
+	nw_code_sum_init(&sum, &cq, list->radius, list->most_error, list->least_norm);
 	for (int i = 0; i < n;)
 	{
-		int			page = 1 + check_below(70);
+		int page = 1 + check_below(70);
 
 		page = page < n - i ? page : n - i;
-		sharp &= nw_code_sum_add(&sum, &cq, dot + i, list->scale + first + i,
-								 list->error + first + i,
-								 list->sqnorm + first + i,
-								 list->norm + first + i, page);
+		sharp &=
+			nw_code_sum_add(&sum, &cq, dot + i, list->scale + first + i, list->error + first + i,
+		                    list->sqnorm + first + i, list->norm + first + i, page);
 		i += page;
 	}
 	if (sharp)
 	{
-		double		truth = log_sum(score, n);
+		double truth = log_sum(score, n);
 
 		for (int known = 0; known < 2; known++)
 		{
-			double		lower;
-			double		upper;
+			double lower;
+			double upper;
 
-			nw_code_sum_bounds(&sum, &cq, known ? list->spread : HUGE_VAL,
-							   &lower, &upper);
+			nw_code_sum_bounds(&sum, &cq, known ? list->spread : HUGE_VAL, &lower, &upper);
 			CHECK(lower <= truth + 1e-9 && truth <= upper + 1e-9,
-				  "%s %s dim %d tau %g, %d rows, spread %g: %.17g not in %.17g .. %.17g",
-				  nw_simd->name, nw_kernel_name(kernel), dim, tau, n,
-				  list->spread, truth, lower, upper);
+			      "%s %s dim %d tau %g, %d rows, spread %g: %.17g not in %.17g .. %.17g",
+			      nw_simd->name, nw_kernel_name(kernel), dim, tau, n, list->spread, truth, lower,
+			      upper);
 			CHECK(width < 0 || upper - lower <= width + 1e-12,
-				  "%s %s dim %d tau %g: a known spread made bounds wider",
-				  nw_simd->name, nw_kernel_name(kernel), dim, tau);
+			      "%s %s dim %d tau %g: a known spread made bounds wider", nw_simd->name,
+			      nw_kernel_name(kernel), dim, tau);
 			width = upper - lower;
 		}
 	}
@@ -183,33 +177,29 @@ check_sum(const List *list, NwKernel kernel, double tau, int first, int n)
 static void
 check_lists(void)
 {
-	int			sharp = 0;
-	int			tried = 0;
+	int sharp = 0;
+	int tried = 0;
 
 	for (int r = 0; r < 120; r++)
 	{
-		List		list;
-		double		size = pow(10, check_below(8) ? check_uniform(-6, 4) :
-							   check_uniform(-45, 36));
+		List list;
+		double size = pow(10, check_below(8) ? check_uniform(-6, 4) : check_uniform(-45, 36));
 
-		draw_list(&list, dims[check_below(COUNT(dims))],
-				  1 + check_below(ROWS), size,
-				  check_below(2) ? 0 : pow(10, check_uniform(-4, 4)),
-				  pow(10, check_uniform(-6, 4)));
+		draw_list(&list, dims[check_below(COUNT(dims))], 1 + check_below(ROWS), size,
+		          check_below(2) ? 0 : pow(10, check_uniform(-4, 4)),
+		          pow(10, check_uniform(-6, 4)));
 		for (int k = 0; k < COUNT(kernels); k++)
 		{
-			int			first = check_below(list.n);
-			double		tau = pow(10, check_uniform(-5, 5));
+			int first = check_below(list.n);
+			double tau = pow(10, check_uniform(-5, 5));
 
 			sharp += check_sum(&list, kernels[k], tau, 0, list.n) >= 0;
-			sharp += check_sum(&list, kernels[k], tau, first,
-							   1 + check_below(list.n - first)) >= 0;
+			sharp += check_sum(&list, kernels[k], tau, first, 1 + check_below(list.n - first)) >= 0;
 			tried += 2;
 		}
 		free_list(&list);
 	}
-	CHECK(sharp > tried / 3, "codes of %d of %d sums were too vague",
-		  tried - sharp, tried);
+	CHECK(sharp > tried / 3, "codes of %d of %d sums were too vague", tried - sharp, tried);
 }
 
 /*
@@ -221,20 +211,22 @@ check_width(void)
 {
 	for (int k = 0; k < COUNT(kernels); k++)
 	{
-		NwKernel	kernel = kernels[k];
-		bool		root = kernel == NW_EUCLIDEAN || kernel == NW_HYPERSPHERE;
-		double		tau = kernel == NW_GAUSSIAN ? 50 : kernel == NW_DOT ? 30 :
-			kernel == NW_EUCLIDEAN ? 1 : 0.1;
-		List		list;
-		double		one;
-		double		all;
+		NwKernel kernel = kernels[k];
+		bool root = kernel == NW_EUCLIDEAN || kernel == NW_HYPERSPHERE;
+		double tau = kernel == NW_GAUSSIAN    ? 50
+		             : kernel == NW_DOT       ? 30
+		             : kernel == NW_EUCLIDEAN ? 1
+		                                      : 0.1;
+		List list;
+		double one;
+		double all;
 
 		draw_list(&list, 128, ROWS, 1, kernel == NW_DOT ? 0 : 0.3, 1);
 		one = check_sum(&list, kernel, tau, 0, 1);
 		all = check_sum(&list, kernel, tau, 0, ROWS);
 		CHECK(one > 0 && all > 0 && all < one / (root ? 3 : 2),
-			  "%s %s: width %g of one row, %g of all", nw_simd->name,
-			  nw_kernel_name(kernel), one, all);
+		      "%s %s: width %g of one row, %g of all", nw_simd->name, nw_kernel_name(kernel), one,
+		      all);
 		free_list(&list);
 	}
 }
@@ -245,16 +237,16 @@ check_vague(void)
 {
 	static const float huge[] = {FLT_MAX, 0};
 	static const float origin[] = {0, 0};
-	int8_t		code[2];
-	float		t[2];
-	float		dot;
-	double		space[2];
-	NwQuery		query;
+	int8_t code[2];
+	float t[2];
+	float dot;
+	double space[2];
+	NwQuery query;
 	NwCodeQuery cq;
-	NwCodeInfo	info;
-	NwCodeSum	sum;
-	double		lower;
-	double		upper;
+	NwCodeInfo info;
+	NwCodeSum sum;
+	double lower;
+	double upper;
 
 	for (int k = 0; k < COUNT(kernels); k++)
 	{
@@ -263,13 +255,11 @@ check_vague(void)
 		nw_code_encode(huge, origin, 2, code, &info);
 		nw_code_dots(&cq, code, 1, &dot);
 		nw_code_sum_init(&sum, &cq, FLT_MAX, info.error, info.norm);
-		CHECK(!nw_code_sum_add(&sum, &cq, &dot, &info.scale, &info.error,
-							   &info.sqnorm, &info.norm, 1),
-			  "%s: a row without a code was added",
-			  nw_kernel_name(kernels[k]));
+		CHECK(!nw_code_sum_add(&sum, &cq, &dot, &info.scale, &info.error, &info.sqnorm, &info.norm,
+		                       1),
+		      "%s: a row without a code was added", nw_kernel_name(kernels[k]));
 		nw_code_sum_bounds(&sum, &cq, 0, &lower, &upper);
-		CHECK(lower == -HUGE_VAL && upper == -HUGE_VAL, "%g .. %g of nothing",
-			  lower, upper);
+		CHECK(lower == -HUGE_VAL && upper == -HUGE_VAL, "%g .. %g of nothing", lower, upper);
 	}
 }
 
@@ -281,12 +271,12 @@ check_moments(void)
 	{
 		for (int over = 0; over < 2; over++)
 		{
-			double		score[40];
-			double		shift = check_uniform(-50, 50);
+			double score[40];
+			double shift = check_uniform(-50, 50);
 			long double sum = 0;
 			long double squares = 0;
 			long double peak = 0;
-			NwMoments	moments;
+			NwMoments moments;
 
 			for (int i = 0; i < n; i++)
 			{
@@ -295,19 +285,17 @@ check_moments(void)
 
 				score[i] = shift - check_uniform(0, i % 7 == 3 ? 900 : 5) + 1;
 				by = over ? 1 / fabsl((long double) score[i]) : 1;
-				w = score[i] - shift < -700 ? 0 :
-					expl((long double) score[i] - shift);
+				w = score[i] - shift < -700 ? 0 : expl((long double) score[i] - shift);
 				sum += w;
 				squares += w * by * w * by;
 				peak = fmaxl(peak, w * by * by);
 			}
 			nw_simd->exp_moments(score, n, shift, over, &moments);
 			CHECK(fabsl(moments.sum - sum) <= sum * 1e-13L &&
-				  fabsl(moments.squares - squares) <= squares * 1e-13L &&
-				  fabsl(moments.peak - peak) <= peak * 1e-13L,
-				  "%s %d terms: %g %g %g, not %Lg %Lg %Lg", nw_simd->name, n,
-				  moments.sum, moments.squares, moments.peak, sum, squares,
-				  peak);
+			          fabsl(moments.squares - squares) <= squares * 1e-13L &&
+			          fabsl(moments.peak - peak) <= peak * 1e-13L,
+			      "%s %d terms: %g %g %g, not %Lg %Lg %Lg", nw_simd->name, n, moments.sum,
+			      moments.squares, moments.peak, sum, squares, peak);
 		}
 	}
 }

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "check.h"
 #include "bytes/damage.h"
+#include "check.h"
 
-#define SIZE	8192
-#define SLOTS	30
+#define SIZE 8192
+#define SLOTS 30
 
 static const NwPageShape shape = {.nblocks = 50, .nlists = 7, .slots = SLOTS};
 
@@ -69,8 +69,7 @@ test_frames(char *page)
 	{
 		make_page(page, kind);
 		for (int other = NW_PAGE_META; other <= NW_PAGE_TREE; other++)
-			CHECK(is_sound(page, other) == (other == kind), "%d as %d", kind,
-				  other);
+			CHECK(is_sound(page, other) == (other == kind), "%d as %d", kind, other);
 
 		/* every bit of the header from its lower end on, but for the oldest
 		 * transaction */
@@ -106,8 +105,7 @@ test_field(char *page, size_t at, size_t size, uint32_t value, bool possible)
 		memcpy(page + sizeof(NwPageHead) + at, &value, size);
 	CHECK(!is_sound(page, NW_PAGE_CODES), "field %zu is %u", at, value);
 	nw_codes_seal(page, SIZE);
-	CHECK(is_sound(page, NW_PAGE_CODES) == possible, "field %zu is %u, sealed",
-		  at, value);
+	CHECK(is_sound(page, NW_PAGE_CODES) == possible, "field %zu is %u, sealed", at, value);
 }
 
 /* Counts and pointers of a page of codes. */
@@ -132,8 +130,7 @@ test_codes(char *page)
 	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
 	{
 		for (int k = 0; k < NW_VECTOR_PAGES; k++)
-			test_field(page, offsetof(NwCodePage, vectors[k]), 4, pointers[i],
-					   false);
+			test_field(page, offsetof(NwCodePage, vectors[k]), 4, pointers[i], false);
 		test_field(page, SIZE - sizeof(NwPageTail), 4, pointers[i], false);
 	}
 	test_field(page, SIZE - sizeof(NwPageTail), 4, 49, true);
@@ -160,12 +157,18 @@ is_sealed_sound(NwListData list)
 static void
 test_lists(void)
 {
-	const NwListData sound = {.class = 1, .radius = 2, .spread = 0.5f,
-		.error = 0.25f, .norm_min = 1, .norm_max = 3, .bound = 70,
-	.first_page = 5, .insert_page = 7, .insert_nth = 2};
-	NwListData	list = sound;
-	static const uint32_t pointers[] = {0, 50, 0x7fffffff, 0xfffffffe,
-	NW_NO_BLOCK};
+	const NwListData sound = {.class = 1,
+	                          .radius = 2,
+	                          .spread = 0.5f,
+	                          .error = 0.25f,
+	                          .norm_min = 1,
+	                          .norm_max = 3,
+	                          .bound = 70,
+	                          .first_page = 5,
+	                          .insert_page = 7,
+	                          .insert_nth = 2};
+	NwListData list = sound;
+	static const uint32_t pointers[] = {0, 50, 0x7fffffff, 0xfffffffe, NW_NO_BLOCK};
 
 	CHECK(nw_list_damage(&list, &shape) != NULL, "no checksum");
 	nw_list_seal(&list);
@@ -179,8 +182,7 @@ test_lists(void)
 	memset(&list, 0, sizeof(list));
 	CHECK(nw_list_damage(&list, &shape) != NULL, "zeroes");
 
-#define WITH(field, value) \
-	(list = sound, list.field = (value), is_sealed_sound(list))
+#define WITH(field, value) (list = sound, list.field = (value), is_sealed_sound(list))
 	for (size_t i = 0; i < sizeof(pointers) / sizeof(pointers[0]); i++)
 	{
 		CHECK(!WITH(first_page, pointers[i]), "first page %u", pointers[i]);
@@ -211,7 +213,7 @@ test_lists(void)
 int
 main(void)
 {
-	char	   *page = check_alloc(SIZE);
+	char *page = check_alloc(SIZE);
 
 	check_start("damage");
 	test_frames(page);

@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "check.h"
-#include "math/spectral.h"
 #include "math/simd/simd.h"
+#include "math/spectral.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 static const int dims[] = {1, 2, 7, 16, 33, 100, 255, 256, 257, 300};
 static const int counts[] = {1, 2, 5, 60, 255, 256, 257, 300};
 static const double sizes[] = {1e-40, 1e-20, 1, 1e30};
 
-#define COUNT(array)	((int) (sizeof(array) / sizeof((array)[0])))
+#define COUNT(array) ((int) (sizeof(array) / sizeof((array)[0])))
 
 /* The norm of x [n][dim], from below, by many steps in its direction. */
 static long double
@@ -72,7 +72,7 @@ draw_matrix(float *x, int n, int dim, double size, int kind)
 	{
 		for (int j = 0; j < dim; j++)
 		{
-			double		v = check_normal() * size;
+			double v = check_normal() * size;
 
 			if (kind == 1)
 				v = v * 0.01 + size * (j % 3);
@@ -89,36 +89,35 @@ draw_matrix(float *x, int n, int dim, double size, int kind)
 static void
 check_matrix(int n, int dim, double size, int kind)
 {
-	float	   *x = check_alloc(sizeof(float) * n * dim);
-	void	   *space = check_alloc(nw_gram_memory(dim));
-	int			blocks = dim <= NW_GRAM_SIDE ? 1 :
-		(n + NW_GRAM_SIDE - 1) / NW_GRAM_SIDE;
-	NwGram		gram;
+	float *x = check_alloc(sizeof(float) * n * dim);
+	void *space = check_alloc(nw_gram_memory(dim));
+	int blocks = dim <= NW_GRAM_SIDE ? 1 : (n + NW_GRAM_SIDE - 1) / NW_GRAM_SIDE;
+	NwGram gram;
 
 	draw_matrix(x, n, dim, size, kind);
 	nw_gram_init(&gram, dim, true, space);
 	for (int turn = 0; turn < 2; turn++)
 	{
-		int			rows = turn == 0 ? n : (n + 1) / 2;
+		int rows = turn == 0 ? n : (n + 1) / 2;
 		long double norm = norm_of(x, rows, dim, 60);
-		double		off = turn == 0 ? 0 : size * 0.001;
-		double		slack = off * sqrt(rows);
-		double		most;
-		double		least;
+		double off = turn == 0 ? 0 : size * 0.001;
+		double slack = off * sqrt(rows);
+		double most;
+		double least;
 
 		for (int i = 0; i < rows; i++)
 			nw_gram_add(&gram, x + (long) i * dim, off);
 		nw_gram_norm(&gram, &most, &least);
 		CHECK(most >= norm + slack * 0.999 && least <= most,
-			  "%s %d x %d size %g kind %d: %g .. %g, not %Lg", nw_simd->name,
-			  rows, dim, size, kind, least, most, norm);
+		      "%s %d x %d size %g kind %d: %g .. %g, not %Lg", nw_simd->name, rows, dim, size, kind,
+		      least, most, norm);
 
 		/* the 16th root of the side, and as many blocks as there are */
 		CHECK(most - slack <= norm * 1.25L * sqrtl(blocks) + slack * 1e-5L &&
-			  (least + slack) * sqrtl(blocks) >= norm * 0.97L &&
-			  (blocks > 1 || least <= norm * (1 + 0.02L)),
-			  "%s %d x %d size %g kind %d: %g .. %g, far from %Lg",
-			  nw_simd->name, rows, dim, size, kind, least, most, norm);
+		          (least + slack) * sqrtl(blocks) >= norm * 0.97L &&
+		          (blocks > 1 || least <= norm * (1 + 0.02L)),
+		      "%s %d x %d size %g kind %d: %g .. %g, far from %Lg", nw_simd->name, rows, dim, size,
+		      kind, least, most, norm);
 	}
 	free(space);
 	free(x);
@@ -128,11 +127,11 @@ check_matrix(int n, int dim, double size, int kind)
 static void
 check_nothing(void)
 {
-	float		zero[20] = {0};
-	void	   *space = check_alloc(nw_gram_memory(20));
-	NwGram		gram;
-	double		most;
-	double		least;
+	float zero[20] = {0};
+	void *space = check_alloc(nw_gram_memory(20));
+	NwGram gram;
+	double most;
+	double least;
 
 	nw_gram_init(&gram, 20, true, space);
 	nw_gram_norm(&gram, &most, &least);
@@ -158,7 +157,7 @@ main(void)
 		{
 			for (int kind = 0; kind < 4; kind += dims[k] > 200 ? 3 : 1)
 				check_matrix(counts[(k + kind + i) % COUNT(counts)], dims[k],
-							 sizes[check_below(COUNT(sizes))], kind);
+				             sizes[check_below(COUNT(sizes))], kind);
 		}
 	}
 	return check_finish();

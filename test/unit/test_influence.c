@@ -7,15 +7,15 @@
 #include <math.h>
 
 #include "check.h"
-#include "math/removable.h"
 #include "math/mass.h"
+#include "math/removable.h"
 #include "math/simd/simd.h"
 
-#define MOST	60
-#define CLASSES	4
+#define MOST 60
+#define CLASSES 4
 
 static double score[MOST];
-static int	label[MOST];
+static int label[MOST];
 static double bin[MOST];
 static uint64_t hi[MOST];
 static uint64_t lo[MOST];
@@ -38,20 +38,19 @@ sum_of(int n, int class, bool others, int without)
 static long double
 loss_of(int n, int truth, int without)
 {
-	return log1pl(sum_of(n, truth, true, without) /
-				  sum_of(n, truth, false, without));
+	return log1pl(sum_of(n, truth, true, without) / sum_of(n, truth, false, without));
 }
 
 /* Compute the influence of a support from masses of classes. */
 static double
 influence_of(const NwRemovable *sums, int i, int truth)
 {
-	NwScaled	masses[CLASSES];
-	int			count = 0;
+	NwScaled masses[CLASSES];
+	int count = 0;
 
 	for (int c = 0; c < CLASSES; c++)
 	{
-		NwMass		mass;
+		NwMass mass;
 
 		if (c == label[i])
 			continue;
@@ -59,9 +58,8 @@ influence_of(const NwRemovable *sums, int i, int truth)
 		masses[count++] = nw_mass_value(&mass);
 	}
 	return nw_influence_log(label[i] == truth, nw_scaled_exp(score[i]),
-							nw_removable_without(&sums[label[i]], bin[i],
-												 hi[i], lo[i]),
-							nw_scaled_sum(masses, count));
+	                        nw_removable_without(&sums[label[i]], bin[i], hi[i], lo[i]),
+	                        nw_scaled_sum(masses, count));
 }
 
 /* Compare all influences of one query, for every truth. */
@@ -88,7 +86,7 @@ compare(int n, double spread, double lead)
 
 		for (int i = 0; i < n; i++)
 		{
-			double		got = influence_of(sums, i, truth);
+			double got = influence_of(sums, i, truth);
 			long double expected;
 
 			if (label[i] == truth && sum_of(n, truth, false, i) == 0)
@@ -98,10 +96,9 @@ compare(int n, double spread, double lead)
 			}
 			expected = loss_of(n, truth, i) - with;
 			CHECK(isfinite(got), "support %d of %d: %g", i, n, got);
-			CHECK(fabsl(got - expected) <= 1e-12L * fabsl(expected) +
-				  1e-17L * with + DBL_MIN,
-				  "support %d of %d, spread %g, lead %g: %.17g, not %.17Lg", i,
-				  n, spread, lead, got, expected);
+			CHECK(fabsl(got - expected) <= 1e-12L * fabsl(expected) + 1e-17L * with + DBL_MIN,
+			      "support %d of %d, spread %g, lead %g: %.17g, not %.17Lg", i, n, spread, lead,
+			      got, expected);
 			CHECK(label[i] == truth ? got >= 0 : got <= 0, "%g", got);
 		}
 	}
@@ -111,11 +108,11 @@ compare(int n, double spread, double lead)
 static void
 check_edges(void)
 {
-	NwScaled	none = {0, 0};
-	NwScaled	one = {1, 0};
-	NwScaled	huge = {1, 1e15};
-	NwScaled	tiny = {1, -1e15};
-	double		influence;
+	NwScaled none = {0, 0};
+	NwScaled one = {1, 0};
+	NwScaled huge = {1, 1e15};
+	NwScaled tiny = {1, -1e15};
+	double influence;
 
 	CHECK(nw_influence_log(true, one, none, one) == HUGE_VAL, "own, only");
 	CHECK(nw_influence_log(true, one, none, none) == HUGE_VAL, "all alone");
@@ -126,10 +123,8 @@ check_edges(void)
 	CHECK(influence == 0 && !signbit(influence), "no weight");
 
 	/* log(1 + 1 * 1 / (1 * 3)), -log(1 + 1 / 2) */
-	CHECK(fabs(nw_influence_log(true, one, one, one) - log(4.0 / 3)) < 1e-16,
-		  "own");
-	CHECK(fabs(nw_influence_log(false, one, one, one) + log(1.5)) < 1e-16,
-		  "another's");
+	CHECK(fabs(nw_influence_log(true, one, one, one) - log(4.0 / 3)) < 1e-16, "own");
+	CHECK(fabs(nw_influence_log(false, one, one, one) + log(1.5)) < 1e-16, "another's");
 
 	/* a support that carries everything: the loss without it is huge */
 	influence = nw_influence_log(false, huge, one, one);

@@ -15,17 +15,17 @@
 /* A task with its rows and results, all of exact size. */
 typedef struct Problem
 {
-	NwKmeans	task;
-	float	   *x;				/* [n][dim] */
+	NwKmeans task;
+	float *x; /* [n][dim] */
 	const float **row;
-	void	   *work;
-	float	   *centroid;
-	int		   *assignment;
-	int		   *members;
-	double		inertia;
+	void *work;
+	float *centroid;
+	int *assignment;
+	int *members;
+	double inertia;
 } Problem;
 
-static int	interrupts;
+static int interrupts;
 
 /* Count calls. */
 static void
@@ -39,10 +39,12 @@ count_interrupt(void *arg)
 static Problem
 make(int n, int dim, int k)
 {
-	Problem		p = {.task = {.n = n, .dim = dim, .k = k,
-			.restarts = NW_KMEANS_RESTARTS,
-			.max_iterations = NW_KMEANS_ITERATIONS,
-	.interrupt = count_interrupt}};
+	Problem p = {.task = {.n = n,
+	                      .dim = dim,
+	                      .k = k,
+	                      .restarts = NW_KMEANS_RESTARTS,
+	                      .max_iterations = NW_KMEANS_ITERATIONS,
+	                      .interrupt = count_interrupt}};
 
 	p.x = check_alloc(sizeof(float) * n * dim);
 	p.row = check_alloc(sizeof(float *) * n);
@@ -74,20 +76,18 @@ run(Problem *p)
 {
 	memset(p->work, 0x5a, nw_kmeans_memory(&p->task));
 	memset(p->assignment, 0x5a, sizeof(int) * p->task.n);
-	p->inertia = nw_kmeans(&p->task, p->row, p->work, p->centroid,
-						   p->assignment, p->members);
+	p->inertia = nw_kmeans(&p->task, p->row, p->work, p->centroid, p->assignment, p->members);
 }
 
 /* The squared distance of a row to a centroid. */
 static double
 sqdist(const Problem *p, int i, int c)
 {
-	double		sum = 0;
+	double sum = 0;
 
 	for (int j = 0; j < p->task.dim; j++)
 	{
-		double		diff = (double) p->row[i][j] -
-			p->centroid[c * p->task.dim + j];
+		double diff = (double) p->row[i][j] - p->centroid[c * p->task.dim + j];
 
 		sum += diff * diff;
 	}
@@ -98,17 +98,17 @@ sqdist(const Problem *p, int i, int c)
 static void
 check_result(const Problem *p)
 {
-	int			n = p->task.n;
-	int			dim = p->task.dim;
-	int			k = p->task.k;
-	int		   *count = check_alloc(sizeof(int) * k);
-	double	   *mean = check_alloc(sizeof(double) * dim);
-	double		inertia = 0;
+	int n = p->task.n;
+	int dim = p->task.dim;
+	int k = p->task.k;
+	int *count = check_alloc(sizeof(int) * k);
+	double *mean = check_alloc(sizeof(double) * dim);
+	double inertia = 0;
 
 	memset(count, 0, sizeof(int) * k);
 	for (int i = 0; i < n; i++)
 	{
-		int			own = p->assignment[i];
+		int own = p->assignment[i];
 
 		CHECK(own >= 0 && own < k, "row %d in cluster %d", i, own);
 		if (own < 0 || own >= k)
@@ -118,16 +118,15 @@ check_result(const Problem *p)
 		/* no centroid is nearer than the row's own */
 		for (int c = 0; c < k; c++)
 			CHECK(sqdist(p, i, own) <= sqdist(p, i, c) * (1 + 1e-5) + 1e-9,
-				  "row %d: %g to its own %d, %g to %d", i, sqdist(p, i, own),
-				  own, sqdist(p, i, c), c);
+			      "row %d: %g to its own %d, %g to %d", i, sqdist(p, i, own), own, sqdist(p, i, c),
+			      c);
 	}
 	CHECK(memcmp(count, p->members, sizeof(int) * k) == 0, "n %d k %d", n, k);
-	CHECK(fabs(inertia - p->inertia) <= 1e-5 * inertia + 1e-9, "%g, not %g",
-		  p->inertia, inertia);
+	CHECK(fabs(inertia - p->inertia) <= 1e-5 * inertia + 1e-9, "%g, not %g", p->inertia, inertia);
 
 	for (int c = 0; c < k; c++)
 	{
-		double		length = 0;
+		double length = 0;
 
 		if (count[c] == 0)
 			continue;
@@ -141,13 +140,10 @@ check_result(const Problem *p)
 			length += mean[j] * mean[j];
 		for (int j = 0; j < dim; j++)
 		{
-			double		expected = p->task.spherical && length > 0 ?
-				mean[j] / sqrt(length) : mean[j];
+			double expected = p->task.spherical && length > 0 ? mean[j] / sqrt(length) : mean[j];
 
-			CHECK(fabs(p->centroid[c * dim + j] - expected) <=
-				  FLT_EPSILON * fabs(expected) + 1e-9,
-				  "cluster %d, %g, not %g", c, p->centroid[c * dim + j],
-				  expected);
+			CHECK(fabs(p->centroid[c * dim + j] - expected) <= FLT_EPSILON * fabs(expected) + 1e-9,
+			      "cluster %d, %g, not %g", c, p->centroid[c * dim + j], expected);
 		}
 	}
 	free(mean);
@@ -158,20 +154,19 @@ check_result(const Problem *p)
 static void
 fill(Problem *p, int centres, double noise)
 {
-	double	   *centre = check_alloc(sizeof(double) * centres * p->task.dim);
+	double *centre = check_alloc(sizeof(double) * centres * p->task.dim);
 
 	for (int j = 0; j < centres * p->task.dim; j++)
 		centre[j] = check_uniform(-1, 1);
 	for (int i = 0; i < p->task.n; i++)
 	{
-		int			c = check_below(centres);
-		double		length = 0;
-		float	   *x = p->x + (size_t) i * p->task.dim;
+		int c = check_below(centres);
+		double length = 0;
+		float *x = p->x + (size_t) i * p->task.dim;
 
 		for (int j = 0; j < p->task.dim; j++)
 		{
-			x[j] = (float) (centre[c * p->task.dim + j] +
-							check_uniform(-noise, noise));
+			x[j] = (float) (centre[c * p->task.dim + j] + check_uniform(-noise, noise));
 			length += (double) x[j] * x[j];
 		}
 		for (int j = 0; j < p->task.dim && p->task.spherical; j++)
@@ -185,8 +180,8 @@ static void
 check_size(int n, int dim, int k, bool spherical, int centres, double noise)
 {
 	static const char *const names[] = {"scalar", "avx2"};
-	Problem		p = make(n, dim, k);
-	Problem		other = make(n, dim, k);
+	Problem p = make(n, dim, k);
+	Problem other = make(n, dim, k);
 
 	p.task.spherical = other.task.spherical = spherical;
 	p.task.seed = other.task.seed = check_random();
@@ -203,10 +198,9 @@ check_size(int n, int dim, int k, bool spherical, int centres, double noise)
 		nw_simd = nw_simd_find(names[i]);
 		run(&other);
 		CHECK(memcmp(&p.inertia, &other.inertia, sizeof(double)) == 0 &&
-			  memcmp(p.centroid, other.centroid,
-					 sizeof(float) * k * dim) == 0 &&
-			  memcmp(p.assignment, other.assignment, sizeof(int) * n) == 0,
-			  "%s, n %d dim %d k %d", names[i], n, dim, k);
+		          memcmp(p.centroid, other.centroid, sizeof(float) * k * dim) == 0 &&
+		          memcmp(p.assignment, other.assignment, sizeof(int) * n) == 0,
+		      "%s, n %d dim %d k %d", names[i], n, dim, k);
 	}
 	nw_simd_init();
 	drop(&other);
@@ -217,19 +211,19 @@ check_size(int n, int dim, int k, bool spherical, int centres, double noise)
 static void
 check_separate(void)
 {
-	Problem		p = make(500, 5, 8);
+	Problem p = make(500, 5, 8);
 
 	for (int round = 0; round < 20; round++)
 	{
-		bool		used[8] = {false};
-		int			of_row[500];
+		bool used[8] = {false};
+		int of_row[500];
 
 		for (int i = 0; i < 500; i++)
 		{
 			of_row[i] = i % 8;
 			for (int j = 0; j < 5; j++)
-				p.x[i * 5 + j] = (j < 3 && (i % 8 >> j & 1) != 0 ? 100.0f : 0) +
-					(float) check_uniform(-1, 1);
+				p.x[i * 5 + j] =
+					(j < 3 && (i % 8 >> j & 1) != 0 ? 100.0f : 0) + (float) check_uniform(-1, 1);
 		}
 		p.task.seed = (uint64_t) round;
 		p.task.restarts = 1;
@@ -238,14 +232,13 @@ check_separate(void)
 		for (int i = 0; i < 500; i++)
 		{
 			/* rows were given in reverse */
-			int			first = 499 - of_row[499 - i];
+			int first = 499 - of_row[499 - i];
 
 			CHECK(p.assignment[i] == p.assignment[first], "row %d", i);
 			used[p.assignment[i]] = true;
 		}
 		for (int c = 0; c < 8; c++)
-			CHECK(used[c] && p.members[c] >= 62, "cluster %d: %d", c,
-				  p.members[c]);
+			CHECK(used[c] && p.members[c] >= 62, "cluster %d: %d", c, p.members[c]);
 	}
 	drop(&p);
 }
@@ -256,11 +249,10 @@ check_mean(void)
 {
 	for (int n = 1; n <= 3000; n = 3 * n + 1)
 	{
-		Problem		p = make(n, 7, 1);
+		Problem p = make(n, 7, 1);
 
 		for (int i = 0; i < n * 7; i++)
-			p.x[i] = (float) check_uniform(-1, 1) *
-				(i % 7 == 3 && n > 1 ? 1e6f : 1.0f);
+			p.x[i] = (float) check_uniform(-1, 1) * (i % 7 == 3 && n > 1 ? 1e6f : 1.0f);
 		run(&p);
 		for (int j = 0; j < 7; j++)
 		{
@@ -268,8 +260,8 @@ check_mean(void)
 
 			for (int i = 0; i < n; i++)
 				sum += p.x[i * 7 + j];
-			CHECK(p.centroid[j] == (float) (sum / n), "n %d: %a, not %La", n,
-				  p.centroid[j], sum / n);
+			CHECK(p.centroid[j] == (float) (sum / n), "n %d: %a, not %La", n, p.centroid[j],
+			      sum / n);
 		}
 		CHECK(p.members[0] == n, "n %d", n);
 		drop(&p);
@@ -280,8 +272,8 @@ check_mean(void)
 static void
 check_few(void)
 {
-	Problem		p = make(3, 2, 5);
-	int			used = 0;
+	Problem p = make(3, 2, 5);
+	int used = 0;
 
 	for (int i = 0; i < 6; i++)
 		p.x[i] = (float) i;
@@ -290,8 +282,8 @@ check_few(void)
 	for (int c = 0; c < 5; c++)
 	{
 		CHECK(p.members[c] == (c < 3), "cluster %d", c);
-		CHECK(memcmp(p.centroid + c * 2, p.row[c < 3 ? c : 2],
-					 sizeof(float) * 2) == 0, "cluster %d", c);
+		CHECK(memcmp(p.centroid + c * 2, p.row[c < 3 ? c : 2], sizeof(float) * 2) == 0,
+		      "cluster %d", c);
 	}
 	for (int i = 0; i < 3; i++)
 		CHECK(p.assignment[i] == i, "row %d", i);
@@ -309,12 +301,11 @@ check_few(void)
 	CHECK(p.inertia == 0, "%g", p.inertia);
 	for (int c = 0; c < 7; c++)
 	{
-		float		x = p.centroid[c * 2];
+		float x = p.centroid[c * 2];
 
 		used += p.members[c] > 0;
 		CHECK(p.members[c] == 0 || p.members[c] == 100, "%d", p.members[c]);
-		CHECK((x == 0 || x == 1 || x == 2) && p.centroid[c * 2 + 1] == 1,
-			  "%g", x);
+		CHECK((x == 0 || x == 1 || x == 2) && p.centroid[c * 2 + 1] == 1, "%g", x);
 	}
 	CHECK(used == 3, "%d", used);
 
@@ -326,8 +317,7 @@ check_few(void)
 		p.task.seed = seed;
 		run(&p);
 		for (int c = 0; c < 7; c++)
-			CHECK(p.members[c] == 42 || p.members[c] == 43, "%d",
-				  p.members[c]);
+			CHECK(p.members[c] == 42 || p.members[c] == 43, "%d", p.members[c]);
 	}
 
 	/* opposite unit rows have no mean direction */
@@ -348,9 +338,9 @@ check_few(void)
 static void
 check_restarts(void)
 {
-	Problem		p = make(2000, 16, 9);
-	double		first;
-	double		previous = HUGE_VAL;
+	Problem p = make(2000, 16, 9);
+	double first;
+	double previous = HUGE_VAL;
 
 	fill(&p, 30, 0.3);
 	interrupts = 0;
@@ -385,10 +375,10 @@ check_restarts(void)
 static void
 check_numbers(void)
 {
-	NwRandom	a;
-	NwRandom	b;
-	int			count[10] = {0};
-	double		sum = 0;
+	NwRandom a;
+	NwRandom b;
+	int count[10] = {0};
+	double sum = 0;
 
 	nw_random_seed(&a, 42);
 	nw_random_seed(&b, 42);
@@ -408,7 +398,7 @@ check_numbers(void)
 
 	for (int i = 0; i < 100000; i++)
 	{
-		double		u = nw_random_double(&b);
+		double u = nw_random_double(&b);
 
 		CHECK(u >= 0 && u < 1, "%g", u);
 		sum += u;
@@ -419,10 +409,10 @@ check_numbers(void)
 		CHECK(abs(count[i] - 10000) < 500, "%d: %d", i, count[i]);
 	CHECK(nw_random_below(&b, 1) == 0, "of one");
 	for (int i = 0; i < 100; i++)
-		CHECK(nw_random_below(&b, (UINT64_C(1) << 63) + 1) <=
-			  UINT64_C(1) << 63, "of many");
+		CHECK(nw_random_below(&b, (UINT64_C(1) << 63) + 1) <= UINT64_C(1) << 63, "of many");
 	CHECK(nw_random_derive(0, 1) != nw_random_derive(1, 0) &&
-		  nw_random_derive(0, 0) != nw_random_derive(0, 1), "parts");
+	          nw_random_derive(0, 0) != nw_random_derive(0, 1),
+	      "parts");
 }
 
 int

@@ -5,11 +5,11 @@
  */
 #include <string.h>
 
-#include "check.h"
 #include "bytes/label_page.h"
+#include "check.h"
 
-#define SIZE	8160
-#define FIRST	1000u
+#define SIZE 8160
+#define FIRST 1000u
 
 /* The length of label i, by a step from one to the next. */
 static uint32_t
@@ -24,8 +24,7 @@ fill(void *page, int step)
 {
 	for (int n = 0;; n++)
 	{
-		NwLabelItem *item = nw_label_page_add(page, SIZE, n, n % 3,
-											  length(n, step));
+		NwLabelItem *item = nw_label_page_add(page, SIZE, n, n % 3, length(n, step));
 
 		if (item == NULL)
 			return n;
@@ -37,8 +36,8 @@ fill(void *page, int step)
 static void
 check_filled(int step)
 {
-	void	   *page = check_alloc(SIZE);
-	int			n;
+	void *page = check_alloc(SIZE);
+	int n;
 
 	nw_label_page_init(page, SIZE, FIRST);
 	CHECK(nw_label_page_damage(page, SIZE) == NULL, "empty");
@@ -48,8 +47,8 @@ check_filled(int step)
 	for (int i = 0; i < n; i++)
 	{
 		const NwLabelItem *item = nw_label_page_get(page, SIZE, i);
-		uint32_t	nlists = (uint32_t) i % 3;
-		char		letter = (char) ('a' + i % 26);
+		uint32_t nlists = (uint32_t) i % 3;
+		char letter = (char) ('a' + i % 26);
 
 		CHECK(item != NULL && item->class == FIRST + i, "%d", i);
 		CHECK(item->first_list == (uint32_t) i, "%d", i);
@@ -67,7 +66,7 @@ check_filled(int step)
 static void
 check_limits(void)
 {
-	void	   *page = check_alloc(SIZE);
+	void *page = check_alloc(SIZE);
 
 	nw_label_page_init(page, SIZE, FIRST);
 	CHECK(nw_label_page_add(page, SIZE, 0, 0, SIZE) == NULL, "too long");
@@ -82,7 +81,7 @@ check_limits(void)
 static int
 look_around(void *page)
 {
-	int			seen = 0;
+	int seen = 0;
 
 	for (uint32_t i = 0; i < 70000; i += 1 + i / 8)
 	{
@@ -102,8 +101,8 @@ check_damage(void)
 {
 	unsigned char *page = check_alloc(SIZE);
 	unsigned char *sound = check_alloc(SIZE);
-	int			found = 0;
-	int			head;
+	int found = 0;
+	int head;
 
 	nw_label_page_init(sound, SIZE, FIRST);
 	head = 8 + 2 * fill(sound, 13);

@@ -26,8 +26,8 @@ shuffle(double *scores, int n)
 {
 	for (int i = n - 1; i > 0; i--)
 	{
-		int			j = check_below(i + 1);
-		double		swap = scores[i];
+		int j = check_below(i + 1);
+		double swap = scores[i];
 
 		scores[i] = scores[j];
 		scores[j] = swap;
@@ -38,7 +38,7 @@ shuffle(double *scores, int n)
 static NwMass
 sum_of(const double *scores, int n)
 {
-	NwMass		mass;
+	NwMass mass;
 
 	nw_mass_clear(&mass);
 	for (int i = 0; i < n; i++)
@@ -55,12 +55,12 @@ check_order(double low, double high)
 		count = 500,
 		parts = 7
 	};
-	double		scores[count];
-	double		bin[count];
-	uint64_t	hi[count];
-	uint64_t	lo[count];
-	int32_t		class_of[count];
-	NwMass		expected;
+	double scores[count];
+	double bin[count];
+	uint64_t hi[count];
+	uint64_t lo[count];
+	int32_t class_of[count];
+	NwMass expected;
 
 	for (int i = 0; i < count; i++)
 		scores[i] = check_uniform(low, high);
@@ -68,9 +68,9 @@ check_order(double low, double high)
 
 	for (int round = 0; round < 20; round++)
 	{
-		NwMass		whole;
-		NwMass		part[parts];
-		NwMass		scattered[parts];
+		NwMass whole;
+		NwMass part[parts];
+		NwMass scattered[parts];
 
 		shuffle(scores, count);
 		whole = sum_of(scores, count);
@@ -110,26 +110,25 @@ check_sums(double low, double high)
 {
 	for (int n = 1; n <= 3000; n = 3 * n + 1)
 	{
-		NwMass		mass;
-		NwScaled	value;
+		NwMass mass;
+		NwScaled value;
 		long double sum = 0;
 		long double error;
 
 		nw_mass_clear(&mass);
 		for (int i = 0; i < n; i++)
 		{
-			double		score = check_uniform(low, high);
+			double score = check_uniform(low, high);
 
 			nw_mass_add(&mass, score);
 			sum += expl(score);
 		}
 		value = nw_mass_value(&mass);
 		error = ldexpl(value.fraction, (int) value.exponent) / sum - 1;
-		CHECK(fabsl(error) <= 1e-15L, "%d terms in %g .. %g: %.3Lg", n, low,
-			  high, error);
+		CHECK(fabsl(error) <= 1e-15L, "%d terms in %g .. %g: %.3Lg", n, low, high, error);
 		CHECK(fabs(nw_scaled_log(value) - (double) logl(sum)) <=
-			  1e-14 + 4 * DBL_EPSILON * fabs(nw_scaled_log(value)),
-			  "%d terms in %g .. %g", n, low, high);
+		          1e-14 + 4 * DBL_EPSILON * fabs(nw_scaled_log(value)),
+		      "%d terms in %g .. %g", n, low, high);
 	}
 }
 
@@ -137,8 +136,8 @@ check_sums(double low, double high)
 static void
 check_empty(void)
 {
-	NwMass		mass;
-	NwScaled	value;
+	NwMass mass;
+	NwScaled value;
 
 	nw_mass_clear(&mass);
 	CHECK(nw_mass_is_empty(&mass), "cleared");
@@ -154,8 +153,8 @@ check_empty(void)
 static void
 check_dropping(void)
 {
-	NwMass		mass;
-	NwMass		other;
+	NwMass mass;
+	NwMass other;
 
 	/* a term two bins down counts, one three bins down does not */
 	nw_mass_clear(&mass);
@@ -163,8 +162,8 @@ check_dropping(void)
 	nw_mass_add_split(&mass, 8, 0, 3);
 	nw_mass_add_split(&mass, 7, 1, 1);
 	nw_mass_add_split(&mass, -1e300, 1, 1);
-	CHECK(mass.top == 10 && mass.bin[0] == 5 && mass.bin[1] == 0 &&
-		  mass.bin[2] == 3, "top %g", mass.top);
+	CHECK(mass.top == 10 && mass.bin[0] == 5 && mass.bin[1] == 0 && mass.bin[2] == 3, "top %g",
+	      mass.top);
 
 	/* the same in the other order */
 	nw_mass_clear(&other);
@@ -176,28 +175,26 @@ check_dropping(void)
 
 	/* bins move down as the top rises */
 	nw_mass_add_split(&mass, 11, 0, 7);
-	CHECK(mass.top == 11 && mass.bin[0] == 7 && mass.bin[1] == 5 &&
-		  mass.bin[2] == 0, "top %g", mass.top);
+	CHECK(mass.top == 11 && mass.bin[0] == 7 && mass.bin[1] == 5 && mass.bin[2] == 0, "top %g",
+	      mass.top);
 	nw_mass_add_split(&mass, 100, 0, 1);
-	CHECK(mass.top == 100 && mass.bin[0] == 1 && mass.bin[1] == 0 &&
-		  mass.bin[2] == 0, "top %g", mass.top);
+	CHECK(mass.top == 100 && mass.bin[0] == 1 && mass.bin[1] == 0 && mass.bin[2] == 0, "top %g",
+	      mass.top);
 
 	/* a dropped term is below 2^-64 of the largest */
 	for (int i = 0; i < 2000; i++)
 	{
-		double		large = check_uniform(-500, 500);
-		double		small = large - check_uniform(40, 80);
-		bool		dropped;
+		double large = check_uniform(-500, 500);
+		double small = large - check_uniform(40, 80);
+		bool dropped;
 
 		nw_mass_clear(&mass);
 		nw_mass_add(&mass, large);
 		other = mass;
 		nw_mass_add(&mass, small);
 		dropped = same(&mass, &other);
-		CHECK(!dropped || large - small > 64 * M_LN2, "%a and %a", large,
-			  small);
-		CHECK(dropped || large - small < 96 * M_LN2, "%a and %a", large,
-			  small);
+		CHECK(!dropped || large - small > 64 * M_LN2, "%a and %a", large, small);
+		CHECK(dropped || large - small < 96 * M_LN2, "%a and %a", large, small);
 	}
 
 	/* beyond 2^53 bins have gaps between them */
@@ -205,29 +202,29 @@ check_dropping(void)
 	nw_mass_add_split(&mass, 0x1p53, 0, 1);
 	nw_mass_add_split(&mass, 0x1p53 + 2, 0, 1);
 	nw_mass_add_split(&mass, 0x1p53 + 4, 0, 1);
-	CHECK(mass.top == 0x1p53 + 4 && mass.bin[0] == 1 && mass.bin[1] == 0 &&
-		  mass.bin[2] == 1, "top %a", mass.top);
+	CHECK(mass.top == 0x1p53 + 4 && mass.bin[0] == 1 && mass.bin[1] == 0 && mass.bin[2] == 1,
+	      "top %a", mass.top);
 }
 
 /* Work out a sum's value bit by bit. */
 static NwScaled
 define_value(const NwMass *mass)
 {
-	NwScaled	result = {0, 0};
+	NwScaled result = {0, 0};
 	unsigned char bit[256] = {0};
-	int			carry = 0;
-	int			high = -1;
-	int			up;
-	double		fraction = 0;
-	double		unit = 1;
+	int carry = 0;
+	int high = -1;
+	int up;
+	double fraction = 0;
+	double unit = 1;
 
 	for (int i = 0; i < 255; i++)
 	{
-		int			total = carry;
+		int total = carry;
 
 		for (int k = 0; k < NW_BINS; k++)
 		{
-			int			at = i - NW_BIN_BITS * (NW_BINS - 1 - k);
+			int at = i - NW_BIN_BITS * (NW_BINS - 1 - k);
 
 			if (at >= 0 && at < 128)
 				total += (int) ((mass->bin[k] >> at) & 1);
@@ -249,7 +246,7 @@ define_value(const NwMass *mass)
 	up = high >= 53 && bit[high - 53];
 	if (up)
 	{
-		int			more = bit[high - 52];
+		int more = bit[high - 52];
 
 		for (int i = 0; i < high - 53; i++)
 			more |= bit[i];
@@ -273,16 +270,15 @@ check_rounding(void)
 {
 	for (int i = 0; i < 100000; i++)
 	{
-		NwMass		mass;
-		NwScaled	expected;
-		NwScaled	value;
+		NwMass mass;
+		NwScaled expected;
+		NwScaled value;
 
 		nw_mass_clear(&mass);
 		mass.top = check_below(2001) - 1000;
 		for (int k = 0; k < NW_BINS; k++)
 		{
-			nw_uint128	word = ((nw_uint128) check_random() << 64) |
-				check_random();
+			nw_uint128 word = ((nw_uint128) check_random() << 64) | check_random();
 
 			/* random lengths; now and then only ones, or few of them */
 			if (check_below(4) == 0)
@@ -296,10 +292,9 @@ check_rounding(void)
 		}
 		expected = define_value(&mass);
 		value = nw_mass_value(&mass);
-		CHECK(value.fraction == expected.fraction &&
-			  value.exponent == expected.exponent,
-			  "%a * 2^%g, not %a * 2^%g", value.fraction, value.exponent,
-			  expected.fraction, expected.exponent);
+		CHECK(value.fraction == expected.fraction && value.exponent == expected.exponent,
+		      "%a * 2^%g, not %a * 2^%g", value.fraction, value.exponent, expected.fraction,
+		      expected.exponent);
 	}
 }
 
@@ -313,23 +308,23 @@ check_huge(void)
 	{
 		for (int sign = -1; sign <= 1; sign += 2)
 		{
-			double		score = sign * sizes[i];
-			NwMass		mass;
-			NwScaled	one = nw_scaled_exp(score);
-			NwScaled	less = nw_scaled_exp(score - sizes[i] / 2);
-			NwScaled	two;
+			double score = sign * sizes[i];
+			NwMass mass;
+			NwScaled one = nw_scaled_exp(score);
+			NwScaled less = nw_scaled_exp(score - sizes[i] / 2);
+			NwScaled two;
 
-			CHECK(fabs(one.exponent) < 0x1p52 ?
-				  one.fraction >= 1 && one.fraction < 2 : one.fraction > 0,
-				  "%g", one.fraction);
-			CHECK(fabs(nw_scaled_log(one) / score - 1) < 1e-15,
-				  "log(exp(%g)) = %.17g", score, nw_scaled_log(one));
+			CHECK(fabs(one.exponent) < 0x1p52 ? one.fraction >= 1 && one.fraction < 2
+			                                  : one.fraction > 0,
+			      "%g", one.fraction);
+			CHECK(fabs(nw_scaled_log(one) / score - 1) < 1e-15, "log(exp(%g)) = %.17g", score,
+			      nw_scaled_log(one));
 			CHECK(nw_scaled_compare(one, less) > 0, "%g", score);
 			CHECK(nw_scaled_compare(less, one) < 0, "%g", score);
 			CHECK(nw_scaled_ratio(less, one) == 0, "%g", score);
 			CHECK(nw_scaled_log_ratio(one, one) == 0, "%g", score);
-			CHECK(fabs(nw_scaled_log_ratio(less, one) / (-sizes[i] / 2) - 1) <
-				  1e-14, "%g: %.17g", score, nw_scaled_log_ratio(less, one));
+			CHECK(fabs(nw_scaled_log_ratio(less, one) / (-sizes[i] / 2) - 1) < 1e-14, "%g: %.17g",
+			      score, nw_scaled_log_ratio(less, one));
 
 			nw_mass_clear(&mass);
 			nw_mass_add(&mass, score);
@@ -338,8 +333,7 @@ check_huge(void)
 			two = nw_mass_value(&mass);
 			/* twice as much, where an exponent can say so */
 			if (sizes[i] < 1e15)
-				CHECK(nw_scaled_ratio(two, one) == 2, "%g: %g", score,
-					  nw_scaled_ratio(two, one));
+				CHECK(nw_scaled_ratio(two, one) == 2, "%g: %g", score, nw_scaled_ratio(two, one));
 			CHECK(nw_scaled_compare(two, one) >= 0, "%g", score);
 			CHECK(isfinite(nw_scaled_log(two)), "%g", score);
 		}

@@ -12,7 +12,7 @@
 static NwBins *
 make(int n)
 {
-	NwBins	   *bins = check_alloc(nw_bins_size(n));
+	NwBins *bins = check_alloc(nw_bins_size(n));
 
 	nw_bins_init(bins, n);
 	return bins;
@@ -22,15 +22,14 @@ make(int n)
 static void
 check_bin(int n, double confidence)
 {
-	int			i = nw_bins_find(n, confidence);
+	int i = nw_bins_find(n, confidence);
 
 	CHECK(i >= 0 && i < n, "%a in %d bins: %d", confidence, n, i);
 	if (confidence > 1 || confidence <= 0)
-		CHECK(i == (confidence > 1 ? n - 1 : 0), "%a in %d bins: %d",
-			  confidence, n, i);
+		CHECK(i == (confidence > 1 ? n - 1 : 0), "%a in %d bins: %d", confidence, n, i);
 	else
 		CHECK((double) i / n < confidence && confidence <= (double) (i + 1) / n,
-			  "%a in %d bins: %d", confidence, n, i);
+		      "%a in %d bins: %d", confidence, n, i);
 }
 
 /* Look for borders and their neighbours. */
@@ -39,7 +38,7 @@ check_borders(int n)
 {
 	for (int i = 0; i <= n; i++)
 	{
-		double		border = nw_bins_border(n, i);
+		double border = nw_bins_border(n, i);
 
 		CHECK(border == (double) i / n, "border %d of %d", i, n);
 		check_bin(n, border);
@@ -61,10 +60,10 @@ check_borders(int n)
 static void
 check_errors(int n, int count)
 {
-	NwBins	   *whole = make(n);
-	NwBins	   *parts[2] = {make(n), make(n)};
-	double	   *confidence = check_alloc(sizeof(double) * count);
-	bool	   *correct = check_alloc(sizeof(bool) * count);
+	NwBins *whole = make(n);
+	NwBins *parts[2] = {make(n), make(n)};
+	double *confidence = check_alloc(sizeof(double) * count);
+	bool *correct = check_alloc(sizeof(bool) * count);
 	long double ece = 0;
 	long double mce = 0;
 
@@ -99,7 +98,7 @@ check_errors(int n, int count)
 		const NwCalibrationBin *bin = &whole->bin[b];
 		long double sum = 0;
 		long double right = 0;
-		int			members = 0;
+		int members = 0;
 
 		for (int i = 0; i < count; i++)
 		{
@@ -112,25 +111,25 @@ check_errors(int n, int count)
 		CHECK(bin->count == members, "bin %d", b);
 		if (members == 0)
 		{
-			CHECK(nw_bin_confidence(bin) == 0 && nw_bin_accuracy(bin) == 0 &&
-				  nw_bin_gap(bin) == 0, "bin %d", b);
+			CHECK(nw_bin_confidence(bin) == 0 && nw_bin_accuracy(bin) == 0 && nw_bin_gap(bin) == 0,
+			      "bin %d", b);
 			continue;
 		}
 		ece += fabsl(right - sum);
 		mce = fmaxl(mce, fabsl(right - sum) / members);
-		CHECK(fabsl(nw_bin_confidence(bin) - sum / members) < 1e-16L * 3,
-			  "bin %d: %a", b, nw_bin_confidence(bin));
-		CHECK(fabsl(nw_bin_accuracy(bin) - right / members) < 1e-16L * 3,
-			  "bin %d: %a", b, nw_bin_accuracy(bin));
-		CHECK(fabsl(nw_bin_gap(bin) - (right - sum) / members) < 1e-16L * 3,
-			  "bin %d: %a", b, nw_bin_gap(bin));
+		CHECK(fabsl(nw_bin_confidence(bin) - sum / members) < 1e-16L * 3, "bin %d: %a", b,
+		      nw_bin_confidence(bin));
+		CHECK(fabsl(nw_bin_accuracy(bin) - right / members) < 1e-16L * 3, "bin %d: %a", b,
+		      nw_bin_accuracy(bin));
+		CHECK(fabsl(nw_bin_gap(bin) - (right - sum) / members) < 1e-16L * 3, "bin %d: %a", b,
+		      nw_bin_gap(bin));
 	}
 	if (count > 0)
 		ece /= count;
-	CHECK(fabsl(nw_bins_ece(whole) - ece) < 1e-15L, "%d in %d: %.17g", count,
-		  n, nw_bins_ece(whole));
-	CHECK(fabsl(nw_bins_mce(whole) - mce) < 1e-15L, "%d in %d: %.17g", count,
-		  n, nw_bins_mce(whole));
+	CHECK(fabsl(nw_bins_ece(whole) - ece) < 1e-15L, "%d in %d: %.17g", count, n,
+	      nw_bins_ece(whole));
+	CHECK(fabsl(nw_bins_mce(whole) - mce) < 1e-15L, "%d in %d: %.17g", count, n,
+	      nw_bins_mce(whole));
 
 	free(correct);
 	free(confidence);
@@ -143,16 +142,14 @@ check_errors(int n, int count)
 static void
 check_by_hand(void)
 {
-	NwBins	   *bins = make(15);
+	NwBins *bins = make(15);
 
 	CHECK(nw_bins_ece(bins) == 0 && nw_bins_mce(bins) == 0, "empty");
 	/* a saturated prediction counts, and one above 1 as much as 1 */
 	nw_bins_add(bins, 1.0, false);
-	CHECK(nw_bins_ece(bins) == 1 && nw_bins_mce(bins) == 1, "%g",
-		  nw_bins_ece(bins));
+	CHECK(nw_bins_ece(bins) == 1 && nw_bins_mce(bins) == 1, "%g", nw_bins_ece(bins));
 	nw_bins_add(bins, 1 + 1e-12, true);
-	CHECK(nw_bins_ece(bins) == 0.5 && bins->bin[14].count == 2, "%g",
-		  nw_bins_ece(bins));
+	CHECK(nw_bins_ece(bins) == 0.5 && bins->bin[14].count == 2, "%g", nw_bins_ece(bins));
 	nw_bins_add(bins, 0, false);
 	nw_bins_add(bins, 0.25, true);
 	CHECK(nw_bins_ece(bins) == (0.5 * 2 + 0.75) / 4, "%g", nw_bins_ece(bins));
@@ -160,10 +157,11 @@ check_by_hand(void)
 	free(bins);
 
 	CHECK(nw_confidence_is_valid(0) && nw_confidence_is_valid(1) &&
-		  nw_confidence_is_valid(nextafter(1, 2)), "valid");
+	          nw_confidence_is_valid(nextafter(1, 2)),
+	      "valid");
 	CHECK(!nw_confidence_is_valid(-1e-9) && !nw_confidence_is_valid(1.001) &&
-		  !nw_confidence_is_valid(NAN) && !nw_confidence_is_valid(HUGE_VAL),
-		  "not valid");
+	          !nw_confidence_is_valid(NAN) && !nw_confidence_is_valid(HUGE_VAL),
+	      "not valid");
 }
 
 int

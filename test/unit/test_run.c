@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "check.h"
-#include "math/removable.h"
 #include "math/mass.h"
+#include "math/removable.h"
 #include "math/simd/simd.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 
-#define NAME_COUNT	3
-#define MOST		5000
+#define NAME_COUNT 3
+#define MOST 5000
 
 static double score[MOST];
 static double bin[MOST];
@@ -43,9 +43,9 @@ check_runs(double low, double high)
 {
 	for (int n = 0; n < MOST; n = n < 70 ? n + 1 : 2 * n + 1)
 	{
-		NwMass		one;
-		NwMass		run;
-		int			cut = n / 3;
+		NwMass one;
+		NwMass run;
+		int cut = n / 3;
 
 		draw(n, low, high);
 		nw_mass_clear(&one);
@@ -58,8 +58,7 @@ check_runs(double low, double high)
 		nw_mass_clear(&run);
 		nw_mass_add_run(&run, cut, bin, hi, lo);
 		nw_mass_add_run(&run, n - cut, bin + cut, hi + cut, lo + cut);
-		CHECK(same(&one, &run), "%s: %d and %d terms", nw_simd->name, cut,
-			  n - cut);
+		CHECK(same(&one, &run), "%s: %d and %d terms", nw_simd->name, cut, n - cut);
 
 		nw_mass_clear(&run);
 		nw_mass_add_scores(&run, n, score);
@@ -67,8 +66,7 @@ check_runs(double low, double high)
 		nw_mass_clear(&run);
 		nw_mass_add_scores(&run, cut, score);
 		nw_mass_add_scores(&run, n - cut, score + cut);
-		CHECK(same(&one, &run), "%s: %d and %d scores", nw_simd->name, cut,
-			  n - cut);
+		CHECK(same(&one, &run), "%s: %d and %d scores", nw_simd->name, cut, n - cut);
 	}
 }
 
@@ -78,14 +76,14 @@ check_borders(void)
 {
 	for (int power = -200; power <= 200; power++)
 	{
-		NwMass		one;
-		NwMass		run;
-		double		border = power * M_LN2;
-		int			n = 0;
+		NwMass one;
+		NwMass run;
+		double border = power * M_LN2;
+		int n = 0;
 
 		for (int k = -20; k <= 20; k++)
 		{
-			double		s = border;
+			double s = border;
 
 			for (int i = 0; i < abs(k); i++)
 				s = nextafter(s, k * HUGE_VAL);
@@ -103,7 +101,7 @@ check_borders(void)
 	}
 	for (int n = 0; n < 20; n++)
 	{
-		NwMass		none;
+		NwMass none;
 
 		score[n] = -HUGE_VAL;
 		nw_mass_clear(&none);
@@ -116,8 +114,8 @@ check_borders(void)
 static void
 check_overflow(void)
 {
-	NwMass		one;
-	NwMass		run;
+	NwMass one;
+	NwMass run;
 
 	for (int i = 0; i < MOST; i++)
 	{
@@ -134,16 +132,14 @@ check_overflow(void)
 
 	/* the most that one call takes */
 	{
-		uint64_t	low[3];
-		uint64_t	high[3];
-		nw_uint128	sum;
-		nw_uint128	expected = (((nw_uint128) hi[0] << 64) | lo[0]) *
-			NW_BIN_SUM_MAX;
+		uint64_t low[3];
+		uint64_t high[3];
+		nw_uint128 sum;
+		nw_uint128 expected = (((nw_uint128) hi[0] << 64) | lo[0]) * NW_BIN_SUM_MAX;
 
 		nw_simd->bin_sum(7, NW_BIN_SUM_MAX, bin, hi, lo, low, high);
 		sum = ((nw_uint128) high[0] << 32) + low[0];
-		CHECK(sum == expected && low[1] == 0 && high[2] == 0, "%s",
-			  nw_simd->name);
+		CHECK(sum == expected && low[1] == 0 && high[2] == 0, "%s", nw_simd->name);
 	}
 }
 
@@ -152,12 +148,12 @@ static void
 check_max(void)
 {
 	static const double zeros[2] = {0.0, -0.0};
-	double		zero;
+	double zero;
 
 	CHECK(nw_simd->max(score, 0) == -HUGE_VAL, "of none");
 	for (int n = 1; n < 100; n++)
 	{
-		double		largest = -HUGE_VAL;
+		double largest = -HUGE_VAL;
 
 		draw(n, -3, check_below(2) == 0 ? -1 : 1);
 		for (int i = 0; i < n; i++)
@@ -174,28 +170,26 @@ check_max(void)
 static void
 check_exp_sum(void)
 {
-	double		worst = 0;
+	double worst = 0;
 
 	for (int i = 0; i < 20000; i++)
 	{
-		double		s = i % 2 == 0 ? check_uniform(-700, 0) :
-			check_uniform(-5, 1e-9);
+		double s = i % 2 == 0 ? check_uniform(-700, 0) : check_uniform(-5, 1e-9);
 		long double exact = expl((long double) s);
-		double		got = nw_simd->exp_sum(&s, 1, 1, 0);
-		double		plain = nw_simd_scalar.exp_sum(&s, 1, 1, 0);
+		double got = nw_simd->exp_sum(&s, 1, 1, 0);
+		double plain = nw_simd_scalar.exp_sum(&s, 1, 1, 0);
 
 		worst = fmax(worst, (double) fabsl((got - exact) / exact));
-		CHECK(got == plain, "%s: exp(%a) is %a, not %a", nw_simd->name, s,
-			  got, plain);
+		CHECK(got == plain, "%s: exp(%a) is %a, not %a", nw_simd->name, s, got, plain);
 	}
 	CHECK(worst < 1e-14, "%s: relative error %g", nw_simd->name, worst);
 
 	for (int n = 0; n < MOST; n = n < 40 ? n + 1 : 2 * n)
 	{
-		double		factor = check_uniform(0.1, 10);
-		double		shift;
-		double		got;
-		double		plain;
+		double factor = check_uniform(0.1, 10);
+		double shift;
+		double got;
+		double plain;
 		long double sum = 0;
 
 		draw(n, -80, 10);
@@ -211,10 +205,9 @@ check_exp_sum(void)
 			if (s >= -700)
 				sum += expl(s);
 		}
-		CHECK(memcmp(&got, &plain, sizeof(got)) == 0, "%s, %d: %a, not %a",
-			  nw_simd->name, n, got, plain);
-		CHECK(fabsl(got - sum) <= 1e-13L * sum, "%s, %d: %a, not %La",
-			  nw_simd->name, n, got, sum);
+		CHECK(memcmp(&got, &plain, sizeof(got)) == 0, "%s, %d: %a, not %a", nw_simd->name, n, got,
+		      plain);
+		CHECK(fabsl(got - sum) <= 1e-13L * sum, "%s, %d: %a, not %La", nw_simd->name, n, got, sum);
 	}
 
 	score[0] = -700.0000001;
@@ -237,7 +230,7 @@ equal(NwScaled a, NwScaled b)
 static void
 check_without(int n, double low, double high, double largest)
 {
-	NwMass		all;
+	NwMass all;
 	NwRemovable removable;
 	NwRemovable parts[2];
 
@@ -253,7 +246,7 @@ check_without(int n, double low, double high, double largest)
 	nw_removable_clear(&removable);
 	nw_removable_add_run(&removable, n, bin, hi, lo);
 	{
-		NwMass		mass;
+		NwMass mass;
 
 		nw_removable_mass(&removable, &mass);
 		CHECK(same(&mass, &all), "%d terms from %g to %g", n, low, high);
@@ -261,8 +254,7 @@ check_without(int n, double low, double high, double largest)
 		nw_removable_clear(&parts[0]);
 		nw_removable_clear(&parts[1]);
 		for (int i = 0; i < n; i++)
-			nw_removable_add_run(&parts[check_below(2)], 1, bin + i, hi + i,
-								 lo + i);
+			nw_removable_add_run(&parts[check_below(2)], 1, bin + i, hi + i, lo + i);
 		nw_removable_merge(&parts[0], &parts[1]);
 		nw_removable_mass(&parts[0], &mass);
 		CHECK(same(&mass, &all), "%d terms in two parts", n);
@@ -271,29 +263,26 @@ check_without(int n, double low, double high, double largest)
 
 	for (int i = 0; i < n; i++)
 	{
-		NwMass		others;
-		NwScaled	expected;
-		NwScaled	got;
-		bool		exact;
+		NwMass others;
+		NwScaled expected;
+		NwScaled got;
+		bool exact;
 
 		nw_mass_clear(&others);
 		nw_mass_add_run(&others, i, bin, hi, lo);
-		nw_mass_add_run(&others, n - i - 1, bin + i + 1, hi + i + 1,
-						lo + i + 1);
+		nw_mass_add_run(&others, n - i - 1, bin + i + 1, hi + i + 1, lo + i + 1);
 		expected = nw_mass_value(&others);
 
 		got = nw_removable_without(&removable, bin[i], hi[i], lo[i]);
-		CHECK(equal(got, expected), "removable, term %d of %d: %g 2^%g", i, n,
-			  got.fraction, got.exponent);
+		CHECK(equal(got, expected), "removable, term %d of %d: %g 2^%g", i, n, got.fraction,
+		      got.exponent);
 
 		exact = nw_mass_without(&all, bin[i], hi[i], lo[i], &got);
-		CHECK(!exact || equal(got, expected), "term %d of %d: %g 2^%g", i, n,
-			  got.fraction, got.exponent);
+		CHECK(!exact || equal(got, expected), "term %d of %d: %g 2^%g", i, n, got.fraction,
+		      got.exponent);
 		CHECK(exact || bin[i] == all.top, "term %d of %d", i, n);
-		if (!exact && got.fraction != 0 &&
-			got.exponent >= NW_BIN_BITS * (all.top - 1))
-			CHECK(fabs(nw_scaled_log_ratio(got, expected)) < n * 0x1p-32,
-				  "term %d of %d", i, n);
+		if (!exact && got.fraction != 0 && got.exponent >= NW_BIN_BITS * (all.top - 1))
+			CHECK(fabs(nw_scaled_log_ratio(got, expected)) < n * 0x1p-32, "term %d of %d", i, n);
 		CHECK(nw_scaled_compare(got, expected) <= 0, "term %d of %d", i, n);
 	}
 }

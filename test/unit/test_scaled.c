@@ -13,7 +13,7 @@
 static NwScaled
 scaled(double fraction, double exponent)
 {
-	NwScaled	result = {fraction, exponent};
+	NwScaled result = {fraction, exponent};
 
 	return result;
 }
@@ -22,16 +22,16 @@ scaled(double fraction, double exponent)
 static void
 check_scaled(void)
 {
-	NwScaled	zero = {0, 0};
-	NwScaled	values[4];
-	NwScaled	sum;
+	NwScaled zero = {0, 0};
+	NwScaled values[4];
+	NwScaled sum;
 
 	CHECK(nw_scaled_log(zero) == -HUGE_VAL, "log(0)");
 	CHECK(nw_scaled_log_ratio(zero, scaled(1, 5)) == -HUGE_VAL, "log(0 / 32)");
 	CHECK(nw_scaled_ratio(zero, scaled(1, 5)) == 0, "0 / 32");
 	CHECK(nw_scaled_log(scaled(1, 0)) == 0, "log(1)");
 	CHECK(nw_scaled_log(scaled(2 - DBL_EPSILON, -1)) == log1p(-DBL_EPSILON / 2),
-		  "log just below 1: %a", nw_scaled_log(scaled(2 - DBL_EPSILON, -1)));
+	      "log just below 1: %a", nw_scaled_log(scaled(2 - DBL_EPSILON, -1)));
 
 	CHECK(nw_scaled_compare(zero, zero) == 0, "0 and 0");
 	CHECK(nw_scaled_compare(zero, scaled(1, -1e280)) < 0, "0 is smallest");
@@ -41,36 +41,31 @@ check_scaled(void)
 	CHECK(nw_scaled_compare(scaled(1.5, 3), scaled(1.5, 3)) == 0, "12 and 12");
 
 	/* ratios */
-	CHECK(nw_scaled_ratio(scaled(1.5, 1e5), scaled(1, 1e5 + 1)) == 0.75,
-		  "3/4");
-	CHECK(nw_scaled_ratio(scaled(1, -1074), scaled(1, 0)) == 0x1p-1074,
-		  "the smallest double");
-	CHECK(nw_scaled_ratio(scaled(1, -1e280), scaled(1, 1e280)) == 0,
-		  "underflow");
-	CHECK(nw_scaled_ratio(scaled(1, 1e280), scaled(1, -1e280)) == HUGE_VAL,
-		  "overflow");
+	CHECK(nw_scaled_ratio(scaled(1.5, 1e5), scaled(1, 1e5 + 1)) == 0.75, "3/4");
+	CHECK(nw_scaled_ratio(scaled(1, -1074), scaled(1, 0)) == 0x1p-1074, "the smallest double");
+	CHECK(nw_scaled_ratio(scaled(1, -1e280), scaled(1, 1e280)) == 0, "underflow");
+	CHECK(nw_scaled_ratio(scaled(1, 1e280), scaled(1, -1e280)) == HUGE_VAL, "overflow");
 
 	/* near 1 */
-	CHECK(nw_scaled_log_ratio(scaled(1 + DBL_EPSILON, 7), scaled(1, 7)) ==
-		  log1p(DBL_EPSILON), "1 + epsilon");
+	CHECK(nw_scaled_log_ratio(scaled(1 + DBL_EPSILON, 7), scaled(1, 7)) == log1p(DBL_EPSILON),
+	      "1 + epsilon");
 	CHECK(nw_scaled_log_ratio(scaled(1, 8), scaled(2 - DBL_EPSILON, 7)) ==
-		  log1p(DBL_EPSILON / (2 - DBL_EPSILON)), "across a power of two");
-	CHECK(nw_scaled_log_ratio(scaled(2 - DBL_EPSILON, 7), scaled(1, 8)) ==
-		  log1p(-DBL_EPSILON / 2), "and back");
+	          log1p(DBL_EPSILON / (2 - DBL_EPSILON)),
+	      "across a power of two");
+	CHECK(nw_scaled_log_ratio(scaled(2 - DBL_EPSILON, 7), scaled(1, 8)) == log1p(-DBL_EPSILON / 2),
+	      "and back");
 	for (int i = 0; i < 20000; i++)
 	{
-		NwScaled	a = {check_uniform(1, 2), check_below(9) - 4};
-		NwScaled	b = {check_uniform(1, 2), check_below(9) - 4};
+		NwScaled a = {check_uniform(1, 2), check_below(9) - 4};
+		NwScaled b = {check_uniform(1, 2), check_below(9) - 4};
 		long double x = ldexpl(a.fraction, (int) a.exponent);
 		long double y = ldexpl(b.fraction, (int) b.exponent);
 		long double expected = log1pl((x - y) / y);
 
-		CHECK(fabsl(nw_scaled_log_ratio(a, b) - expected) <=
-			  1e-15L * fabsl(expected), "%a 2^%g / %a 2^%g", a.fraction,
-			  a.exponent, b.fraction, b.exponent);
-		CHECK(fabsl(nw_scaled_ratio(a, b) - x / y) <= 1e-15L * x / y,
-			  "%a 2^%g / %a 2^%g", a.fraction, a.exponent, b.fraction,
-			  b.exponent);
+		CHECK(fabsl(nw_scaled_log_ratio(a, b) - expected) <= 1e-15L * fabsl(expected),
+		      "%a 2^%g / %a 2^%g", a.fraction, a.exponent, b.fraction, b.exponent);
+		CHECK(fabsl(nw_scaled_ratio(a, b) - x / y) <= 1e-15L * x / y, "%a 2^%g / %a 2^%g",
+		      a.fraction, a.exponent, b.fraction, b.exponent);
 	}
 
 	/* sums */
@@ -84,19 +79,17 @@ check_scaled(void)
 	values[2] = scaled(1.5, 1e10 - 1);
 	values[3] = scaled(1, -1e280);
 	sum = nw_scaled_sum(values, 4);
-	CHECK(sum.fraction == 1.75 && sum.exponent == 1e10, "%g * 2^%g",
-		  sum.fraction, sum.exponent);
+	CHECK(sum.fraction == 1.75 && sum.exponent == 1e10, "%g * 2^%g", sum.fraction, sum.exponent);
 	values[1] = scaled(1.5, 1e10);
 	sum = nw_scaled_sum(values, 4);
-	CHECK(sum.fraction == 1.625 && sum.exponent == 1e10 + 1, "%g * 2^%g",
-		  sum.fraction, sum.exponent);
+	CHECK(sum.fraction == 1.625 && sum.exponent == 1e10 + 1, "%g * 2^%g", sum.fraction,
+	      sum.exponent);
 	values[0] = scaled(1.5, -1e280);
 	values[1] = zero;
 	values[2] = zero;
 	values[3] = zero;
 	sum = nw_scaled_sum(values, 4);
-	CHECK(sum.fraction == 1.5 && sum.exponent == -1e280, "%g * 2^%g",
-		  sum.fraction, sum.exponent);
+	CHECK(sum.fraction == 1.5 && sum.exponent == -1e280, "%g * 2^%g", sum.fraction, sum.exponent);
 }
 
 /* Check that weights and class probabilities sum to 1. */
@@ -108,12 +101,12 @@ check_weights(double low, double high)
 		count = 100000,
 		classes = 10
 	};
-	double	   *scores = check_alloc(sizeof(double) * count);
-	NwMass		masses[classes];
-	NwScaled	values[classes];
-	NwScaled	total;
-	double		weights = 0;
-	double		probabilities = 0;
+	double *scores = check_alloc(sizeof(double) * count);
+	NwMass masses[classes];
+	NwScaled values[classes];
+	NwScaled total;
+	double weights = 0;
+	double probabilities = 0;
 
 	for (int k = 0; k < classes; k++)
 		nw_mass_clear(&masses[k]);
@@ -129,8 +122,7 @@ check_weights(double low, double high)
 		probabilities += nw_scaled_ratio(values[k], total);
 	for (int i = 0; i < count; i++)
 		weights += nw_scaled_ratio(nw_scaled_exp(scores[i]), total);
-	CHECK(fabs(probabilities - 1) < 1e-14, "%g .. %g: %.17g", low, high,
-		  probabilities);
+	CHECK(fabs(probabilities - 1) < 1e-14, "%g .. %g: %.17g", low, high, probabilities);
 	CHECK(fabs(weights - 1) < 1e-9, "%g .. %g: %.17g", low, high, weights);
 	free(scores);
 }
@@ -139,42 +131,41 @@ check_weights(double low, double high)
 static void
 check_shares(double low, double high, double heaviest)
 {
-	NwShares	shares;
-	NwScaled	mass = nw_scaled_exp(heaviest);
+	NwShares shares;
+	NwScaled mass = nw_scaled_exp(heaviest);
 
 	mass.fraction = check_uniform(mass.fraction, 2);
 	nw_shares_init(&shares, mass);
 	for (int i = 0; i < 20000; i++)
 	{
-		double		score = check_uniform(low, high);
-		double		bin;
-		uint64_t	hi;
-		uint64_t	lo;
-		double		share;
-		double		expected;
+		double score = check_uniform(low, high);
+		double bin;
+		uint64_t hi;
+		uint64_t lo;
+		double share;
+		double expected;
 
 		nw_simd->exp_split(&score, 1, &bin, &hi, &lo);
 		share = nw_share(&shares, bin, hi, lo);
 		expected = nw_scaled_ratio(nw_scaled_exp(score), mass);
-		CHECK(fabs(share - expected) <= 2 * DBL_EPSILON * expected +
-			  0x1p-1074, "exp(%a): %a, not %a", score, share, expected);
+		CHECK(fabs(share - expected) <= 2 * DBL_EPSILON * expected + 0x1p-1074,
+		      "exp(%a): %a, not %a", score, share, expected);
 	}
 	CHECK(nw_share(&shares, -HUGE_VAL, 0, 0) == 0, "no term");
 	if (fabs(shares.bin) < 0x1p50)
-		CHECK(nw_share(&shares, shares.bin - NW_SHARE_BINS, 0, 1) == 0,
-			  "far below");
+		CHECK(nw_share(&shares, shares.bin - NW_SHARE_BINS, 0, 1) == 0, "far below");
 }
 
 /* Count equal terms, however small: the share of a class is that of its terms. */
 static void
 check_equal_terms(double score)
 {
-	NwScaled	values[3];
-	NwScaled	total;
+	NwScaled values[3];
+	NwScaled total;
 
 	for (int k = 0; k < 3; k++)
 	{
-		NwMass		mass;
+		NwMass mass;
 
 		nw_mass_clear(&mass);
 		for (int i = 0; i <= k; i++)
@@ -184,17 +175,17 @@ check_equal_terms(double score)
 	total = nw_scaled_sum(values, 3);
 	for (int k = 0; k < 3; k++)
 		CHECK(fabs(nw_scaled_ratio(values[k], total) - (k + 1) / 6.0) < 1e-15,
-			  "%d of 6 terms exp(%g): %.17g", k + 1, score,
-			  nw_scaled_ratio(values[k], total));
+		      "%d of 6 terms exp(%g): %.17g", k + 1, score, nw_scaled_ratio(values[k], total));
 	CHECK(nw_scaled_compare(values[2], values[1]) > 0 &&
-		  nw_scaled_compare(values[0], values[1]) < 0 &&
-		  nw_scaled_compare(values[1], values[1]) == 0, "exp(%g)", score);
-	CHECK(nw_scaled_compare(values[0], nw_scaled_exp(score * 1.5)) ==
-		  (score > 0 ? -1 : 1), "exp(%g) and its neighbour", score);
+	          nw_scaled_compare(values[0], values[1]) < 0 &&
+	          nw_scaled_compare(values[1], values[1]) == 0,
+	      "exp(%g)", score);
+	CHECK(nw_scaled_compare(values[0], nw_scaled_exp(score * 1.5)) == (score > 0 ? -1 : 1),
+	      "exp(%g) and its neighbour", score);
 	CHECK(fabs(nw_scaled_log_ratio(values[2], total) - log(0.5)) < 1e-15 &&
-		  fabs(nw_scaled_log_ratio(values[0], total) + log(6)) < 1e-15,
-		  "exp(%g): %.17g, %.17g", score, nw_scaled_log_ratio(values[2], total),
-		  nw_scaled_log_ratio(values[0], total));
+	          fabs(nw_scaled_log_ratio(values[0], total) + log(6)) < 1e-15,
+	      "exp(%g): %.17g, %.17g", score, nw_scaled_log_ratio(values[2], total),
+	      nw_scaled_log_ratio(values[0], total));
 }
 
 int

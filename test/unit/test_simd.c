@@ -13,8 +13,8 @@
 
 static const char *const fast_names[] = {"avx2", "avx512"};
 
-#define FAST_COUNT	2
-#define MAX_ROWS	11
+#define FAST_COUNT 2
+#define MAX_ROWS 11
 
 /* Draw a float that is sometimes awkward. */
 static float
@@ -25,7 +25,7 @@ random_float(void)
 		case 0:
 			return 0;
 		case 1:
-			return (float) (check_uniform(-1, 1) * 1e-42);	/* subnormal */
+			return (float) (check_uniform(-1, 1) * 1e-42); /* subnormal */
 		case 2:
 			return (float) (check_uniform(-1, 1) * 3e38);
 		case 3:
@@ -37,24 +37,24 @@ random_float(void)
 
 /* Compare results bit for bit. */
 static void
-same_bits(const char *what, const NwSimd *fast, int dim, int n,
-		  const double *expected, const double *got)
+same_bits(const char *what, const NwSimd *fast, int dim, int n, const double *expected,
+          const double *got)
 {
 	for (int i = 0; i < n; i++)
 		CHECK(memcmp(&expected[i], &got[i], sizeof(double)) == 0,
-			  "%s %s dim %d row %d of %d: %a, not %a", fast->name, what,
-			  dim, i, n, got[i], expected[i]);
+		      "%s %s dim %d row %d of %d: %a, not %a", fast->name, what, dim, i, n, got[i],
+		      expected[i]);
 }
 
 /* Compare the four sums of one implementation with the plain ones. */
 static void
-compare_sums(const NwSimd *fast, const double *q, const float *x,
-			 const double *scale, int dim, int n)
+compare_sums(const NwSimd *fast, const double *q, const float *x, const double *scale, int dim,
+             int n)
 {
 	const NwSimd *plain = &nw_simd_scalar;
-	double		expected[MAX_ROWS];
-	double	   *got = check_alloc(sizeof(double) * n);
-	double	   *dot = check_alloc(sizeof(double) * n);
+	double expected[MAX_ROWS];
+	double *got = check_alloc(sizeof(double) * n);
+	double *dot = check_alloc(sizeof(double) * n);
 
 	plain->sqdist(q, x, dim, n, expected);
 	fast->sqdist(q, x, dim, n, got);
@@ -86,9 +86,9 @@ static void
 compare_all(int dim, int n)
 {
 	/* one float in front: rows are aligned to 4 bytes and no more */
-	float	   *space = check_alloc(sizeof(float) * ((size_t) n * dim + 1));
-	double	   *q = check_alloc(sizeof(double) * dim);
-	double	   *scale = check_alloc(sizeof(double) * n);
+	float *space = check_alloc(sizeof(float) * ((size_t) n * dim + 1));
+	double *q = check_alloc(sizeof(double) * dim);
+	double *scale = check_alloc(sizeof(double) * n);
 
 	for (int i = 0; i < n * dim + 1; i++)
 		space[i] = random_float();
@@ -114,11 +114,11 @@ compare_all(int dim, int n)
 static void
 compare_scores(const NwSimd *fast, int n, double magnitude)
 {
-	double	   *x2 = check_alloc(sizeof(double) * n);
-	double	   *expected = check_alloc(sizeof(double) * n);
-	double	   *got = check_alloc(sizeof(double) * n);
-	double		q2 = check_uniform(0, 2) * magnitude;
-	bool		low;
+	double *x2 = check_alloc(sizeof(double) * n);
+	double *expected = check_alloc(sizeof(double) * n);
+	double *got = check_alloc(sizeof(double) * n);
+	double q2 = check_uniform(0, 2) * magnitude;
+	bool low;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -128,8 +128,7 @@ compare_scores(const NwSimd *fast, int n, double magnitude)
 			expected[i] = got[i] = 0.5 * (q2 + x2[i]);
 	}
 	low = nw_simd_scalar.close_sqdist(q2, x2, 1.0 / 1024, n, expected);
-	CHECK(fast->close_sqdist(q2, x2, 1.0 / 1024, n, got) == low, "%s n %d",
-		  fast->name, n);
+	CHECK(fast->close_sqdist(q2, x2, 1.0 / 1024, n, got) == low, "%s n %d", fast->name, n);
 	same_bits("close_sqdist", fast, 0, n, expected, got);
 
 	nw_simd_scalar.root_scores(expected, n, 1.7, expected);
@@ -147,17 +146,16 @@ compare_scores(const NwSimd *fast, int n, double magnitude)
 static void
 compare_roots(const NwSimd *fast)
 {
-	double		value[64];
-	double		expected[64];
-	double		got[64];
+	double value[64];
+	double expected[64];
+	double got[64];
 
 	for (int round = 0; round < 20000; round++)
 	{
 		for (int i = 0; i < 64; i += 4)
 		{
-			int			exponent = check_below(1200) - 600;
-			long double root = 1 + (long double) (check_random() >> 12) * 0x1p-52L +
-				0x1p-53L;
+			int exponent = check_below(1200) - 600;
+			long double root = 1 + (long double) (check_random() >> 12) * 0x1p-52L + 0x1p-53L;
 
 			value[i] = ldexp((double) (root * root), exponent);
 			value[i + 1] = nextafter(value[i], 0);
@@ -178,13 +176,13 @@ compare_reference(int dim)
 	{
 		rows = 3
 	};
-	float	   *x = check_alloc(sizeof(float) * dim * rows);
-	double	   *q = check_alloc(sizeof(double) * dim);
-	double		scale[rows];
-	double		sqdist[rows];
-	double		scaled[rows];
-	double		dot[rows];
-	double		sqnorm[rows];
+	float *x = check_alloc(sizeof(float) * dim * rows);
+	double *q = check_alloc(sizeof(double) * dim);
+	double scale[rows];
+	double sqdist[rows];
+	double scaled[rows];
+	double dot[rows];
+	double sqnorm[rows];
 
 	for (int i = 0; i < dim * rows; i++)
 		x[i] = (float) check_uniform(-3, 3);
@@ -217,14 +215,12 @@ compare_reference(int dim)
 			xx += v * v;
 			qq += u * u;
 		}
-		CHECK(fabsl(sqdist[i] - d) <= 1e-12L * d, "dim %d: %.17g, not %.17Lg",
-			  dim, sqdist[i], d);
-		CHECK(fabsl(scaled[i] - s) <= 1e-12L * s, "dim %d: %.17g, not %.17Lg",
-			  dim, scaled[i], s);
-		CHECK(fabsl(dot[i] - p) <= 1e-12L * sqrtl(qq * xx),
-			  "dim %d: %.17g, not %.17Lg", dim, dot[i], p);
-		CHECK(fabsl(sqnorm[i] - xx) <= 1e-12L * xx,
-			  "dim %d: %.17g, not %.17Lg", dim, sqnorm[i], xx);
+		CHECK(fabsl(sqdist[i] - d) <= 1e-12L * d, "dim %d: %.17g, not %.17Lg", dim, sqdist[i], d);
+		CHECK(fabsl(scaled[i] - s) <= 1e-12L * s, "dim %d: %.17g, not %.17Lg", dim, scaled[i], s);
+		CHECK(fabsl(dot[i] - p) <= 1e-12L * sqrtl(qq * xx), "dim %d: %.17g, not %.17Lg", dim,
+		      dot[i], p);
+		CHECK(fabsl(sqnorm[i] - xx) <= 1e-12L * xx, "dim %d: %.17g, not %.17Lg", dim, sqnorm[i],
+		      xx);
 	}
 
 	free(q);
@@ -238,12 +234,12 @@ compare_reference(int dim)
 static void
 compare_at_end_of_memory(void)
 {
-	size_t		page = (size_t) sysconf(_SC_PAGESIZE);
-	size_t		size = 2 * page;
-	char	   *x_space = mmap(NULL, size + page, PROT_READ | PROT_WRITE,
-							   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	char	   *q_space = mmap(NULL, size + page, PROT_READ | PROT_WRITE,
-							   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t page = (size_t) sysconf(_SC_PAGESIZE);
+	size_t size = 2 * page;
+	char *x_space =
+		mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *q_space =
+		mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(x_space != MAP_FAILED && q_space != MAP_FAILED, "mmap");
 	if (x_space == MAP_FAILED || q_space == MAP_FAILED)
@@ -255,9 +251,9 @@ compare_at_end_of_memory(void)
 	{
 		for (int n = 1; n <= 5; n++)
 		{
-			float	   *x = (float *) (x_space + size) - dim * n;
-			double	   *q = (double *) (q_space + size) - dim;
-			double		scale[5] = {1, 0.5, 2, 0.25, 3};
+			float *x = (float *) (x_space + size) - dim * n;
+			double *q = (double *) (q_space + size) - dim;
+			double scale[5] = {1, 0.5, 2, 0.25, 3};
 
 			for (int i = 0; i < dim * n; i++)
 				x[i] = random_float();
@@ -284,10 +280,10 @@ compare_at_end_of_memory(void)
 static void
 compare_negative_zero(void)
 {
-	double		q[40];
-	float		x[40];
-	double		scale = 1;
-	double		plain;
+	double q[40];
+	float x[40];
+	double scale = 1;
+	double plain;
 
 	for (int j = 0; j < 40; j++)
 	{
@@ -313,9 +309,9 @@ compare_negative_zero(void)
 static float
 define_half(int half)
 {
-	int			exponent = (half >> 10) & 31;
-	int			mantissa = half & 1023;
-	double		value;
+	int exponent = (half >> 10) & 31;
+	int mantissa = half & 1023;
+	double value;
 
 	if (exponent == 31)
 		value = mantissa == 0 ? HUGE_VAL : NAN;
@@ -334,40 +330,40 @@ compare_halves(void)
 	{
 		count = 65536
 	};
-	uint16_t   *half = check_alloc(sizeof(uint16_t) * count);
-	float	   *plain = check_alloc(sizeof(float) * count);
+	uint16_t *half = check_alloc(sizeof(uint16_t) * count);
+	float *plain = check_alloc(sizeof(float) * count);
 
 	for (int i = 0; i < count; i++)
 		half[i] = (uint16_t) i;
 	nw_simd_scalar.half_to_float(half, count, plain);
 	for (int i = 0; i < count; i++)
 	{
-		float		defined = define_half(i);
+		float defined = define_half(i);
 
 		if (isnan(defined))
-			CHECK(isnan(plain[i]) && !signbit(plain[i]) == !(i & 0x8000),
-				  "half %#x: %a", i, plain[i]);
+			CHECK(isnan(plain[i]) && !signbit(plain[i]) == !(i & 0x8000), "half %#x: %a", i,
+			      plain[i]);
 		else
-			CHECK(memcmp(&plain[i], &defined, sizeof(float)) == 0,
-				  "half %#x: %a, not %a", i, plain[i], defined);
+			CHECK(memcmp(&plain[i], &defined, sizeof(float)) == 0, "half %#x: %a, not %a", i,
+			      plain[i], defined);
 	}
 
 	for (int k = 0; k < FAST_COUNT; k++)
 	{
 		const NwSimd *fast = nw_simd_find(fast_names[k]);
-		int			from = 0;
+		int from = 0;
 
 		/* pieces of every length up to 70, each of exact size */
 		for (int n = 0; fast != NULL && from < count; n = (n + 1) % 71)
 		{
-			int			m = n < count - from ? n : count - from;
-			uint16_t   *in = check_alloc(sizeof(uint16_t) * m);
-			float	   *out = check_alloc(sizeof(float) * m);
+			int m = n < count - from ? n : count - from;
+			uint16_t *in = check_alloc(sizeof(uint16_t) * m);
+			float *out = check_alloc(sizeof(float) * m);
 
 			memcpy(in, half + from, sizeof(uint16_t) * m);
 			fast->half_to_float(in, m, out);
 			CHECK(memcmp(out, plain + from, sizeof(float) * m) == 0,
-				  "%s: halves %#x and the %d after", fast->name, from, m);
+			      "%s: halves %#x and the %d after", fast->name, from, m);
 			free(out);
 			free(in);
 			from += m;
@@ -401,8 +397,7 @@ check_dispatch(void)
 int
 main(void)
 {
-	static const int large[] = {511, 512, 513, 768, 1023, 1536, 2047, 4096,
-	15999, 16000};
+	static const int large[] = {511, 512, 513, 768, 1023, 1536, 2047, 4096, 15999, 16000};
 
 	check_start("simd");
 	check_dispatch();

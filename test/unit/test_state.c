@@ -6,12 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "check.h"
-#include "math/metrics.h"
 #include "bytes/aggregate_state.h"
 #include "bytes/vector_text.h"
+#include "check.h"
+#include "math/metrics.h"
 
-#define VOTE_MAX	1024
+#define VOTE_MAX 1024
 
 static unsigned char vote[VOTE_MAX];
 static size_t vote_size;
@@ -28,7 +28,7 @@ put(uint64_t number, int bytes)
 static void
 put_label(const char *label, double top, uint64_t high, uint64_t low)
 {
-	uint64_t	bits;
+	uint64_t bits;
 
 	memcpy(&bits, &top, sizeof(bits));
 	put(strlen(label), 4);
@@ -50,7 +50,7 @@ is_vote(const void *data, size_t size)
 {
 	unsigned char *copy = check_alloc(size);
 	NwVoteReader reader;
-	bool		valid;
+	bool valid;
 
 	if (size > 0)
 		memcpy(copy, data, size);
@@ -58,9 +58,9 @@ is_vote(const void *data, size_t size)
 	while (valid && reader.n > 0)
 	{
 		const char *label;
-		int			len;
-		NwMass		mass;
-		int			sum = 0;
+		int len;
+		NwMass mass;
+		int sum = 0;
 
 		valid = nw_vote_read_next(&reader, &label, &len, &mass);
 		for (int i = 0; valid && i < len; i++)
@@ -87,8 +87,8 @@ check_votes(void)
 {
 	NwVoteReader reader;
 	const char *label = NULL;
-	int			len = 0;
-	NwMass		mass = {0};
+	int len = 0;
+	NwMass mass = {0};
 
 	vote_size = 0;
 	put(0, 4);
@@ -105,14 +105,16 @@ check_votes(void)
 	CHECK(!is_vote(vote, vote_size + 1), "a byte too many");
 
 	CHECK(nw_vote_read_begin(&reader, vote, vote_size) && reader.n == 3 &&
-		  nw_vote_read_next(&reader, &label, &len, &mass), "first");
+	          nw_vote_read_next(&reader, &label, &len, &mass),
+	      "first");
 	CHECK(len == 5 && memcmp(label, "robin", 5) == 0 && mass.top == 5 &&
-		  (uint64_t) (mass.bin[0] >> 64) == 3 && (uint64_t) mass.bin[0] == 4 &&
-		  (uint64_t) (mass.bin[2] >> 64) == 2 && (uint64_t) mass.bin[2] == 9,
-		  "robin's mass");
+	          (uint64_t) (mass.bin[0] >> 64) == 3 && (uint64_t) mass.bin[0] == 4 &&
+	          (uint64_t) (mass.bin[2] >> 64) == 2 && (uint64_t) mass.bin[2] == 9,
+	      "robin's mass");
 	CHECK(nw_vote_read_next(&reader, &label, &len, &mass) && len == 0 &&
-		  nw_vote_read_next(&reader, &label, &len, &mass) && len == 4 &&
-		  !nw_vote_read_next(&reader, &label, &len, &mass), "the others");
+	          nw_vote_read_next(&reader, &label, &len, &mass) && len == 4 &&
+	          !nw_vote_read_next(&reader, &label, &len, &mass),
+	      "the others");
 
 	/* counts and lengths that promise more than there is */
 	for (int i = 0; i < 2; i++)
@@ -125,18 +127,17 @@ check_votes(void)
 			vote[4 * i + byte] = old;
 		}
 
-	CHECK(is_mass(0, 0, 1) && is_mass(-1e249, 0, 1) && is_mass(3, 1, 0),
-		  "masses that can be");
-	CHECK(!is_mass(NAN, 0, 1) && !is_mass(HUGE_VAL, 0, 1) &&
-		  !is_mass(-HUGE_VAL, 0, 1) && !is_mass(0.5, 0, 1) &&
-		  !is_mass(1e251, 0, 1) && !is_mass(3, 0, 0), "masses that cannot");
+	CHECK(is_mass(0, 0, 1) && is_mass(-1e249, 0, 1) && is_mass(3, 1, 0), "masses that can be");
+	CHECK(!is_mass(NAN, 0, 1) && !is_mass(HUGE_VAL, 0, 1) && !is_mass(-HUGE_VAL, 0, 1) &&
+	          !is_mass(0.5, 0, 1) && !is_mass(1e251, 0, 1) && !is_mass(3, 0, 0),
+	      "masses that cannot");
 }
 
 /* Bins with something in them, of exact size. */
 static NwBins *
 make_bins(int n)
 {
-	NwBins	   *bins = check_alloc(nw_bins_size(n));
+	NwBins *bins = check_alloc(nw_bins_size(n));
 
 	nw_bins_init(bins, n);
 	for (int i = 0; i <= n; i++)
@@ -147,21 +148,20 @@ make_bins(int n)
 static void
 check_bins(int n)
 {
-	NwBins	   *bins = make_bins(n);
-	size_t		size = nw_bins_size(n);
-	int64_t		wrong[] = {0, -1, n - 1, n + 1, ((int64_t) 1 << 32) + n, INT64_MIN,
-	INT64_MAX};
+	NwBins *bins = make_bins(n);
+	size_t size = nw_bins_size(n);
+	int64_t wrong[] = {0, -1, n - 1, n + 1, ((int64_t) 1 << 32) + n, INT64_MIN, INT64_MAX};
 	NwCalibrationBin *last = &bins->bin[n - 1];
 	NwCalibrationBin was = *last;
 
 	CHECK(nw_bins_are_valid(bins, size), "%d bins", n);
 	CHECK(!nw_bins_are_valid(bins, size - 1) && !nw_bins_are_valid(bins, 7) &&
-		  !nw_bins_are_valid(bins, 0), "%d bins, cut short", n);
+	          !nw_bins_are_valid(bins, 0),
+	      "%d bins, cut short", n);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 	{
 		bins->n = wrong[i];
-		CHECK(!nw_bins_are_valid(bins, size), "%d bins that say %lld", n,
-			  (long long) wrong[i]);
+		CHECK(!nw_bins_are_valid(bins, size), "%d bins that say %lld", n, (long long) wrong[i]);
 	}
 	bins->n = n;
 	last->correct = last->count + 1;
@@ -184,9 +184,9 @@ check_bins(int n)
 static int
 read_text(const char *text, float *first)
 {
-	int			room = nw_vectext_room(text);
-	float	   *x = check_alloc((size_t) room * sizeof(float));
-	int			dim = room > 0 ? nw_vectext_read(text, x, room) : 0;
+	int room = nw_vectext_room(text);
+	float *x = check_alloc((size_t) room * sizeof(float));
+	int dim = room > 0 ? nw_vectext_read(text, x, room) : 0;
 
 	*first = dim > 0 ? x[0] : 0;
 	free(x);
@@ -196,11 +196,12 @@ read_text(const char *text, float *first)
 static void
 check_text(void)
 {
-	static const char *const no[] = {"", "[", "[]", "]", "[,]", "[1,]", "[,1]", "[1", "[1,",
-		"[1]]", "[1] ", " [1]", "[1 ]", "[1,2,3", "[1,,2]", "[0x1]", "[nan]", "[inf]",
-	"[1e99]", "[1e-99]", "[1-2]", "[+-1]", "[e]", "[.]", "[1][2]", "[1],[2]"};
-	float		first;
-	char	   *wide = check_alloc(2 * 16001 + 2);
+	static const char *const no[] = {
+		"",       "[",       "[]",    "]",     "[,]",    "[1,]",   "[,1]",   "[1",     "[1,",
+		"[1]]",   "[1] ",    " [1]",  "[1 ]",  "[1,2,3", "[1,,2]", "[0x1]",  "[nan]",  "[inf]",
+		"[1e99]", "[1e-99]", "[1-2]", "[+-1]", "[e]",    "[.]",    "[1][2]", "[1],[2]"};
+	float first;
+	char *wide = check_alloc(2 * 16001 + 2);
 
 	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
 		CHECK(read_text(no[i], &first) == 0, "%s", no[i]);

@@ -4,17 +4,17 @@
  */
 #include <string.h>
 
-#include "check.h"
 #include "bytes/tree_page.h"
+#include "check.h"
 
 /* Small pages make high trees of few numbers. */
-#define SMALL		120
-#define LARGE		8160
-#define MAX_PAGES	20000
+#define SMALL 120
+#define LARGE 8160
+#define MAX_PAGES 20000
 
 static size_t size;
 static void *pages[MAX_PAGES];
-static int	npages;
+static int npages;
 
 /* Make an empty page. */
 static uint32_t
@@ -40,8 +40,8 @@ add(uint64_t key)
 
 	if (is_full(page))
 	{
-		uint32_t	below = new_page();
-		int			level = page->level;
+		uint32_t below = new_page();
+		int level = page->level;
 
 		memcpy(pages[below], page, size);
 		memset(page, 0, size);
@@ -50,13 +50,13 @@ add(uint64_t key)
 	}
 	while (page->level > 0)
 	{
-		int			which = nw_tree_page_choose(page, key);
+		int which = nw_tree_page_choose(page, key);
 		NwTreePage *child = pages[nw_tree_page_children(page, size)[which]];
 
 		if (is_full(child))
 		{
-			uint32_t	right = new_page();
-			uint64_t	least = nw_tree_page_split(child, pages[right], size);
+			uint32_t right = new_page();
+			uint64_t least = nw_tree_page_split(child, pages[right], size);
 
 			nw_tree_page_add_child(page, size, which, least, right);
 			continue;
@@ -75,7 +75,7 @@ descend(uint64_t key, uint64_t *next, bool *has_next)
 	*has_next = false;
 	while (page->level > 0)
 	{
-		int			which = nw_tree_page_choose(page, key);
+		int which = nw_tree_page_choose(page, key);
 
 		if (which + 1 < page->n)
 		{
@@ -91,8 +91,8 @@ descend(uint64_t key, uint64_t *next, bool *has_next)
 static int
 compare(const void *a, const void *b)
 {
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
+	uint64_t x = *(const uint64_t *) a;
+	uint64_t y = *(const uint64_t *) b;
 
 	return (x > y) - (x < y);
 }
@@ -101,12 +101,12 @@ compare(const void *a, const void *b)
 static void
 check_find(const uint64_t *sorted, int n, uint64_t key)
 {
-	uint64_t	next = 0;
-	uint64_t	found = 0;
-	bool		has_next;
+	uint64_t next = 0;
+	uint64_t found = 0;
+	bool has_next;
 	const NwTreePage *leaf = descend(key, &next, &has_next);
-	bool		any = nw_tree_page_ceiling(leaf, key, &found);
-	int			above = 0;
+	bool any = nw_tree_page_ceiling(leaf, key, &found);
+	int above = 0;
 
 	if (!any && has_next)
 	{
@@ -129,33 +129,32 @@ check_find(const uint64_t *sorted, int n, uint64_t key)
 static void
 check_tree(size_t page_size, int n, int order)
 {
-	uint64_t   *sorted = check_alloc(sizeof(uint64_t) * n);
+	uint64_t *sorted = check_alloc(sizeof(uint64_t) * n);
 
 	size = page_size;
 	(void) new_page();
 	for (int i = 0; i < n; i++)
 	{
-		sorted[i] = order == 0 ? (uint64_t) i << 32 | check_below(1000) :
-			order == 1 ? (uint64_t) (n - i) * 3 : check_random();
+		sorted[i] = order == 0   ? (uint64_t) i << 32 | check_below(1000)
+		            : order == 1 ? (uint64_t) (n - i) * 3
+		                         : check_random();
 		add(sorted[i]);
 	}
 	qsort(sorted, n, sizeof(uint64_t), compare);
 	for (int i = 0; i < npages; i++)
 	{
 		unsigned char *bytes = pages[i];
-		int			n = ((NwTreePage *) pages[i])->n;
-		int			at = check_below((int) (offsetof(NwTreePage, key) +
-											n * sizeof(uint64_t)));
+		int n = ((NwTreePage *) pages[i])->n;
+		int at = check_below((int) (offsetof(NwTreePage, key) + n * sizeof(uint64_t)));
 
 		CHECK(nw_tree_page_damage(bytes, size) == NULL, "page %d", i);
 		bytes[at] ^= 1 << at % 8;
-		CHECK(nw_tree_page_damage(bytes, size) != NULL, "page %d, byte %d", i,
-			  at);
+		CHECK(nw_tree_page_damage(bytes, size) != NULL, "page %d, byte %d", i, at);
 		bytes[at] ^= 1 << at % 8;
 	}
 	for (int i = 0; i < 300; i++)
 	{
-		uint64_t	key = sorted[check_below(n)];
+		uint64_t key = sorted[check_below(n)];
 
 		check_find(sorted, n, key);
 		check_find(sorted, n, key + 1);
@@ -175,16 +174,16 @@ check_noise(void)
 {
 	unsigned char *page = check_alloc(LARGE);
 	NwTreePage *tree = (NwTreePage *) page;
-	int			sane = 0;
+	int sane = 0;
 
 	for (int round = 0; round < 2000; round++)
 	{
-		uint64_t	found;
+		uint64_t found;
 
 		for (int i = 0; i < LARGE; i++)
 			page[i] = (unsigned char) check_random();
-		CHECK(nw_tree_page_is_sane(page, LARGE) ||
-			  nw_tree_page_damage(page, LARGE) != NULL, "noise");
+		CHECK(nw_tree_page_is_sane(page, LARGE) || nw_tree_page_damage(page, LARGE) != NULL,
+		      "noise");
 		tree->level = (uint16_t) check_below(10);
 		tree->n = (uint16_t) check_below(1100);
 		if (!nw_tree_page_is_sane(page, LARGE))
@@ -194,12 +193,11 @@ check_noise(void)
 		(void) nw_tree_page_floor(page, check_random(), &found);
 		if (tree->level > 0)
 		{
-			int			which = nw_tree_page_choose(page, check_random());
+			int which = nw_tree_page_choose(page, check_random());
 
 			CHECK(which >= 0 && which < tree->n, "%d of %d", which, tree->n);
 			nw_tree_page_seal(page, LARGE);
-			CHECK(nw_tree_page_damage(page, LARGE) != NULL || tree->n < 8,
-				  "keys are out of order");
+			CHECK(nw_tree_page_damage(page, LARGE) != NULL || tree->n < 8, "keys are out of order");
 		}
 	}
 	CHECK(sane > 500, "%d", sane);

@@ -14,8 +14,8 @@
 
 #include "math/simd/simd_impl.h"
 
-#define TARGET	__attribute__((target("avx2,fma,f16c")))
-#define INLINE	inline __attribute__((always_inline)) TARGET
+#define TARGET __attribute__((target("avx2,fma,f16c")))
+#define INLINE inline __attribute__((always_inline)) TARGET
 
 /* The first k of four lanes are 4 - k places into this. */
 static const int64_t lane_masks[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
@@ -41,8 +41,8 @@ mask_of32(int k)
 static INLINE __m256d
 step(SumKind kind, __m256d acc, __m256d q, __m128 x, __m256d scale)
 {
-	__m256d		v = _mm256_cvtps_pd(x);
-	__m256d		diff;
+	__m256d v = _mm256_cvtps_pd(x);
+	__m256d diff;
 
 	switch (kind)
 	{
@@ -62,18 +62,15 @@ step(SumKind kind, __m256d acc, __m256d q, __m128 x, __m256d scale)
 
 /* Accumulate the first k of four dimensions; other lanes stay as they are. */
 static INLINE __m256d
-step_masked(SumKind kind, __m256d acc, const double *q, const float *x, int j,
-			__m256d scale, int k)
+step_masked(SumKind kind, __m256d acc, const double *q, const float *x, int j, __m256d scale, int k)
 {
-	__m256i		mask = mask_of(k);
-	__m256d		q4 = _mm256_setzero_pd();
+	__m256i mask = mask_of(k);
+	__m256d q4 = _mm256_setzero_pd();
 
 	if (kind != SUM_SQNORM)
 		q4 = _mm256_maskload_pd(q + j, mask);
-	return _mm256_blendv_pd(acc,
-							step(kind, acc, q4,
-								 _mm_maskload_ps(x + j, mask_of32(k)), scale),
-							_mm256_castsi256_pd(mask));
+	return _mm256_blendv_pd(acc, step(kind, acc, q4, _mm_maskload_ps(x + j, mask_of32(k)), scale),
+	                        _mm256_castsi256_pd(mask));
 }
 
 /* Load four doubles of the query, where the sum has one. */
@@ -87,8 +84,7 @@ load_query(SumKind kind, const double *q, int j)
 static INLINE void
 prefetch(const float *x)
 {
-	_mm_prefetch((const char *) ((uintptr_t) x + nw_simd_ahead),
-				 _MM_HINT_T0);
+	_mm_prefetch((const char *) ((uintptr_t) x + nw_simd_ahead), _MM_HINT_T0);
 }
 
 /* Fold a row's lanes to two: i with i + 8, then + 4, then + 2. */
@@ -101,26 +97,17 @@ fold(__m256d a, __m256d b, __m256d c, __m256d d)
 
 /* Add up two rows. */
 static INLINE void
-sum_rows2(SumKind kind, const double *q, const float *x, const double *scale,
-		  int dim, double *out)
+sum_rows2(SumKind kind, const double *q, const float *x, const double *scale, int dim, double *out)
 {
 	const float *x0 = x;
 	const float *x1 = x + dim;
-	__m256d		zero = _mm256_setzero_pd();
-	__m256d		a0 = zero,
-				b0 = zero,
-				c0 = zero,
-				d0 = zero;
-	__m256d		a1 = zero,
-				b1 = zero,
-				c1 = zero,
-				d1 = zero;
-	__m256d		s0 = zero,
-				s1 = zero;
-	__m256d		q4;
-	__m128d		r0,
-				r1;
-	int			whole = dim - dim % NW_LANES;
+	__m256d zero = _mm256_setzero_pd();
+	__m256d a0 = zero, b0 = zero, c0 = zero, d0 = zero;
+	__m256d a1 = zero, b1 = zero, c1 = zero, d1 = zero;
+	__m256d s0 = zero, s1 = zero;
+	__m256d q4;
+	__m128d r0, r1;
+	int whole = dim - dim % NW_LANES;
 
 	if (kind == SUM_SQDIST_SCALED)
 	{
@@ -148,8 +135,8 @@ sum_rows2(SumKind kind, const double *q, const float *x, const double *scale,
 
 	if (whole < dim)
 	{
-		int			j = whole;
-		int			rest = dim - whole;
+		int j = whole;
+		int rest = dim - whole;
 
 		a0 = step_masked(kind, a0, q, x0, j, s0, rest);
 		a1 = step_masked(kind, a1, q, x1, j, s1, rest);
@@ -163,37 +150,33 @@ sum_rows2(SumKind kind, const double *q, const float *x, const double *scale,
 
 	r0 = fold(a0, b0, c0, d0);
 	r1 = fold(a1, b1, c1, d1);
-	_mm_storeu_pd(out, _mm_add_pd(_mm_unpacklo_pd(r0, r1),
-								  _mm_unpackhi_pd(r0, r1)));
+	_mm_storeu_pd(out, _mm_add_pd(_mm_unpacklo_pd(r0, r1), _mm_unpackhi_pd(r0, r1)));
 }
 
 /* Add up one row. */
 static INLINE double
 sum_row(SumKind kind, const double *q, const float *x, double scale, int dim)
 {
-	__m256d		a = _mm256_setzero_pd();
-	__m256d		b = a;
-	__m256d		c = a;
-	__m256d		d = a;
-	__m256d		s = _mm256_set1_pd(scale);
-	__m128d		r;
-	int			whole = dim - dim % NW_LANES;
+	__m256d a = _mm256_setzero_pd();
+	__m256d b = a;
+	__m256d c = a;
+	__m256d d = a;
+	__m256d s = _mm256_set1_pd(scale);
+	__m128d r;
+	int whole = dim - dim % NW_LANES;
 
 	for (int j = 0; j < whole; j += NW_LANES)
 	{
 		a = step(kind, a, load_query(kind, q, j), _mm_loadu_ps(x + j), s);
-		b = step(kind, b, load_query(kind, q, j + 4),
-				 _mm_loadu_ps(x + j + 4), s);
-		c = step(kind, c, load_query(kind, q, j + 8),
-				 _mm_loadu_ps(x + j + 8), s);
-		d = step(kind, d, load_query(kind, q, j + 12),
-				 _mm_loadu_ps(x + j + 12), s);
+		b = step(kind, b, load_query(kind, q, j + 4), _mm_loadu_ps(x + j + 4), s);
+		c = step(kind, c, load_query(kind, q, j + 8), _mm_loadu_ps(x + j + 8), s);
+		d = step(kind, d, load_query(kind, q, j + 12), _mm_loadu_ps(x + j + 12), s);
 	}
 
 	if (whole < dim)
 	{
-		int			j = whole;
-		int			rest = dim - whole;
+		int j = whole;
+		int rest = dim - whole;
 
 		a = step_masked(kind, a, q, x, j, s, rest);
 		b = step_masked(kind, b, q, x, j + 4, s, rest - 4);
@@ -207,17 +190,15 @@ sum_row(SumKind kind, const double *q, const float *x, double scale, int dim)
 
 /* Add up n rows. */
 static INLINE void
-sum_rows(SumKind kind, const double *q, const float *x, const double *scale,
-		 int dim, int n, double *out)
+sum_rows(SumKind kind, const double *q, const float *x, const double *scale, int dim, int n,
+         double *out)
 {
-	int			i = 0;
+	int i = 0;
 
 	for (; i + 2 <= n; i += 2)
-		sum_rows2(kind, q, x + (int64_t) i * dim,
-				  scale == NULL ? NULL : scale + i, dim, out + i);
+		sum_rows2(kind, q, x + (int64_t) i * dim, scale == NULL ? NULL : scale + i, dim, out + i);
 	if (i < n)
-		out[i] = sum_row(kind, q, x + (int64_t) i * dim,
-						 scale == NULL ? 0 : scale[i], dim);
+		out[i] = sum_row(kind, q, x + (int64_t) i * dim, scale == NULL ? 0 : scale[i], dim);
 }
 
 /* Squared distances. */
@@ -229,8 +210,8 @@ avx2_sqdist(const double *q, const float *x, int dim, int n, double *out)
 
 /* Squared distances to scaled rows. */
 static TARGET void
-avx2_sqdist_scaled(const double *q, const float *x, const double *scale,
-				   int dim, int n, double *out)
+avx2_sqdist_scaled(const double *q, const float *x, const double *scale, int dim, int n,
+                   double *out)
 {
 	sum_rows(SUM_SQDIST_SCALED, q, x, scale, dim, n, out);
 }
@@ -253,7 +234,7 @@ avx2_sqnorm(const float *x, int dim, int n, double *out)
 static INLINE void
 step_both(__m256d *dot, __m256d *sqnorm, const double *q, const float *x)
 {
-	__m256d		v = _mm256_cvtps_pd(_mm_loadu_ps(x));
+	__m256d v = _mm256_cvtps_pd(_mm_loadu_ps(x));
 
 	*dot = _mm256_fmadd_pd(_mm256_loadu_pd(q), v, *dot);
 	*sqnorm = _mm256_fmadd_pd(v, v, *sqnorm);
@@ -263,9 +244,9 @@ step_both(__m256d *dot, __m256d *sqnorm, const double *q, const float *x)
 static INLINE void
 sum_both(const double *q, const float *x, int dim, double *dot, double *sqnorm)
 {
-	__m256d		d[4];
-	__m256d		s[4];
-	__m128d		r;
+	__m256d d[4];
+	__m256d s[4];
+	__m128d r;
 
 	for (int k = 0; k < 4; k++)
 		d[k] = s[k] = _mm256_setzero_pd();
@@ -283,8 +264,7 @@ sum_both(const double *q, const float *x, int dim, double *dot, double *sqnorm)
 
 /* Inner products and squared norms. */
 static TARGET void
-avx2_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot,
-				double *sqnorm)
+avx2_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot, double *sqnorm)
 {
 	for (int i = 0; i < n; i++)
 	{
@@ -302,17 +282,15 @@ avx2_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot,
 
 /* Turn inner products into squared distances. */
 static TARGET bool
-avx2_close_sqdist(double q2, const double *x2, double share, int n,
-				  double *value)
+avx2_close_sqdist(double q2, const double *x2, double share, int n, double *value)
 {
-	__m256d		low = _mm256_setzero_pd();
-	int			i = 0;
+	__m256d low = _mm256_setzero_pd();
+	int i = 0;
 
 	for (; i + 4 <= n; i += 4)
 	{
-		__m256d		both = _mm256_add_pd(_mm256_set1_pd(q2),
-										 _mm256_loadu_pd(x2 + i));
-		__m256d		dot = _mm256_loadu_pd(value + i);
+		__m256d both = _mm256_add_pd(_mm256_set1_pd(q2), _mm256_loadu_pd(x2 + i));
+		__m256d dot = _mm256_loadu_pd(value + i);
 
 		dot = _mm256_sub_pd(both, _mm256_add_pd(dot, dot));
 		both = _mm256_mul_pd(both, _mm256_set1_pd(share));
@@ -321,20 +299,19 @@ avx2_close_sqdist(double q2, const double *x2, double share, int n,
 	}
 	/* the rest first: it has to be computed whatever the answer is */
 	return nw_simd_scalar.close_sqdist(q2, x2 + i, share, n - i, value + i) ||
-		_mm256_movemask_pd(low) != 0;
+	       _mm256_movemask_pd(low) != 0;
 }
 
 /* Turn squared distances into scores. */
 static TARGET void
 avx2_root_scores(const double *value, int n, double factor, double *out)
 {
-	__m256d		negative = _mm256_set1_pd(-factor);
-	int			i = 0;
+	__m256d negative = _mm256_set1_pd(-factor);
+	int i = 0;
 
 	for (; i + 4 <= n; i += 4)
 		_mm256_storeu_pd(out + i,
-						 _mm256_mul_pd(_mm256_sqrt_pd(_mm256_loadu_pd(value + i)),
-									   negative));
+		                 _mm256_mul_pd(_mm256_sqrt_pd(_mm256_loadu_pd(value + i)), negative));
 	nw_simd_scalar.root_scores(value + i, n - i, factor, out + i);
 }
 
@@ -347,8 +324,7 @@ pair(__m256d f, double c0, double c1)
 
 /* Split exponentials into bin and integer, see simd_impl.h. */
 static TARGET void
-avx2_exp_split(const double *score, int n, double *bin,
-			   uint64_t *hi, uint64_t *lo)
+avx2_exp_split(const double *score, int n, double *bin, uint64_t *hi, uint64_t *lo)
 {
 	const __m256d limit = _mm256_set1_pd(NW_EXP_SCORE_MAX);
 	const __m256d lower = _mm256_set1_pd(-NW_EXP_SCORE_MAX);
@@ -364,63 +340,55 @@ avx2_exp_split(const double *score, int n, double *bin,
 	 */
 	for (int i = 0; i < n; i += 4)
 	{
-		__m256i		mask = mask_of(n - i);
-		__m256d		s = n - i == 1 ?
-			_mm256_zextpd128_pd256(_mm_load_sd(score + i)) :
-			_mm256_maskload_pd(score + i, mask);
-		__m256d		product;
-		__m256d		power;
-		__m256d		f;
-		__m256d		f_min;
-		__m256d		f2;
-		__m256d		f4;
-		__m256d		p;
-		__m256d		b;
-		__m256i		mantissa;
-		__m256i		shift;
-		__m256i		low;
-		__m256i		high;
+		__m256i mask = mask_of(n - i);
+		__m256d s = n - i == 1 ? _mm256_zextpd128_pd256(_mm_load_sd(score + i))
+		                       : _mm256_maskload_pd(score + i, mask);
+		__m256d product;
+		__m256d power;
+		__m256d f;
+		__m256d f_min;
+		__m256d f2;
+		__m256d f4;
+		__m256d p;
+		__m256d b;
+		__m256i mantissa;
+		__m256i shift;
+		__m256i low;
+		__m256i high;
 
 		s = _mm256_min_pd(_mm256_max_pd(s, lower), limit);
 		product = _mm256_mul_pd(s, log2e);
-		power = _mm256_round_pd(product, _MM_FROUND_TO_NEAREST_INT |
-								_MM_FROUND_NO_EXC);
+		power = _mm256_round_pd(product, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 		f = _mm256_fmsub_pd(s, log2e, power);
 		f = _mm256_fmadd_pd(s, _mm256_set1_pd(NW_LOG2E_LO), f);
 		f_min = _mm256_cmp_pd(_mm256_andnot_pd(_mm256_set1_pd(-0.0), product),
-							  _mm256_set1_pd(NW_EXP_INTEGRAL), _CMP_LT_OQ);
+		                      _mm256_set1_pd(NW_EXP_INTEGRAL), _CMP_LT_OQ);
 		f_min = _mm256_and_pd(f_min, _mm256_set1_pd(-NW_EXP_F_MAX));
 		f = _mm256_max_pd(f, f_min);
 		f = _mm256_min_pd(f, _mm256_set1_pd(NW_EXP_F_MAX));
 
 		f2 = _mm256_mul_pd(f, f);
 		f4 = _mm256_mul_pd(f2, f2);
-		p = _mm256_fmadd_pd(f2, _mm256_set1_pd(NW_EXP_P10),
-							pair(f, NW_EXP_P8, NW_EXP_P9));
-		p = _mm256_fmadd_pd(f4, p,
-							_mm256_fmadd_pd(f2, pair(f, NW_EXP_P6, NW_EXP_P7),
-											pair(f, NW_EXP_P4, NW_EXP_P5)));
-		p = _mm256_fmadd_pd(f4, p,
-							_mm256_fmadd_pd(f2, pair(f, NW_EXP_P2, NW_EXP_P3),
-											pair(f, NW_EXP_P0, NW_EXP_P1)));
+		p = _mm256_fmadd_pd(f2, _mm256_set1_pd(NW_EXP_P10), pair(f, NW_EXP_P8, NW_EXP_P9));
+		p = _mm256_fmadd_pd(
+			f4, p,
+			_mm256_fmadd_pd(f2, pair(f, NW_EXP_P6, NW_EXP_P7), pair(f, NW_EXP_P4, NW_EXP_P5)));
+		p = _mm256_fmadd_pd(
+			f4, p,
+			_mm256_fmadd_pd(f2, pair(f, NW_EXP_P2, NW_EXP_P3), pair(f, NW_EXP_P0, NW_EXP_P1)));
 		p = _mm256_fmadd_pd(f, p, one);
 
 		mantissa = _mm256_castpd_si256(p);
-		mantissa = _mm256_and_si256(mantissa,
-									_mm256_set1_epi64x(NW_MANTISSA_MASK));
-		mantissa = _mm256_or_si256(mantissa,
-								   _mm256_set1_epi64x(NW_MANTISSA_ONE));
+		mantissa = _mm256_and_si256(mantissa, _mm256_set1_epi64x(NW_MANTISSA_MASK));
+		mantissa = _mm256_or_si256(mantissa, _mm256_set1_epi64x(NW_MANTISSA_ONE));
 
 		/* the addition of 0 where p >= 1 turns a power of -0 into 0 */
-		power = _mm256_add_pd(power,
-							  _mm256_and_pd(_mm256_cmp_pd(p, one, _CMP_LT_OQ),
-											_mm256_set1_pd(-1.0)));
+		power = _mm256_add_pd(
+			power, _mm256_and_pd(_mm256_cmp_pd(p, one, _CMP_LT_OQ), _mm256_set1_pd(-1.0)));
 		b = _mm256_floor_pd(_mm256_mul_pd(power, per_bin));
 		/* the low bits of a double of 2^52 or more are its integer */
-		power = _mm256_add_pd(_mm256_fnmadd_pd(b, bits, power),
-							  _mm256_set1_pd(0x1p52));
-		shift = _mm256_and_si256(_mm256_castpd_si256(power),
-								 _mm256_set1_epi64x(NW_BIN_BITS - 1));
+		power = _mm256_add_pd(_mm256_fnmadd_pd(b, bits, power), _mm256_set1_pd(0x1p52));
+		shift = _mm256_and_si256(_mm256_castpd_si256(power), _mm256_set1_epi64x(NW_BIN_BITS - 1));
 
 		/* a shift by 64 gives 0 */
 		low = _mm256_sllv_epi64(mantissa, shift);
@@ -445,11 +413,11 @@ avx2_exp_split(const double *score, int n, double *bin,
 static TARGET void
 avx2_half_to_float(const uint16_t *half, int n, float *out)
 {
-	int			i = 0;
+	int i = 0;
 
 	for (; i + 8 <= n; i += 8)
 	{
-		__m128i		h = _mm_loadu_si128((const __m128i *) (half + i));
+		__m128i h = _mm_loadu_si128((const __m128i *) (half + i));
 
 		_mm256_storeu_ps(out + i, _mm256_cvtph_ps(h));
 	}
@@ -457,32 +425,30 @@ avx2_half_to_float(const uint16_t *half, int n, float *out)
 		_mm_store_ss(out + i, _mm_cvtph_ps(_mm_cvtsi32_si128(half[i])));
 }
 
-const NwSimd nw_simd_avx2 = {
-	.name = "avx2",
-	.sqdist = avx2_sqdist,
-	.sqdist_scaled = avx2_sqdist_scaled,
-	.dot = avx2_dot,
-	.sqnorm = avx2_sqnorm,
-	.dot_sqnorm = avx2_dot_sqnorm,
-	.close_sqdist = avx2_close_sqdist,
-	.root_scores = avx2_root_scores,
-	.exp_split = avx2_exp_split,
-	.sqdist_block = nw_avx2_sqdist_block,
-	.sqdist_scaled_block = nw_avx2_sqdist_scaled_block,
-	.dot_block = nw_avx2_dot_block,
-	.exp_sum = nw_avx2_exp_sum,
-	.exp_moments = nw_avx2_exp_moments,
-	.max = nw_avx2_max,
-	.bin_sum = nw_avx2_bin_sum,
-	.coarse_copy = nw_avx2_coarse_copy,
-	.coarse_sqdist = nw_avx2_coarse_sqdist,
-	.code_query = nw_avx2_code_query,
-	.code_dot = nw_avx2_code_dot,
-	.code_middles = nw_avx2_code_middles,
-	.code_ranges = nw_avx2_code_ranges,
-	.code_scores = nw_avx2_code_scores,
-	.code_cosines = nw_avx2_code_cosines,
-	.half_to_float = avx2_half_to_float
-};
+const NwSimd nw_simd_avx2 = {.name = "avx2",
+                             .sqdist = avx2_sqdist,
+                             .sqdist_scaled = avx2_sqdist_scaled,
+                             .dot = avx2_dot,
+                             .sqnorm = avx2_sqnorm,
+                             .dot_sqnorm = avx2_dot_sqnorm,
+                             .close_sqdist = avx2_close_sqdist,
+                             .root_scores = avx2_root_scores,
+                             .exp_split = avx2_exp_split,
+                             .sqdist_block = nw_avx2_sqdist_block,
+                             .sqdist_scaled_block = nw_avx2_sqdist_scaled_block,
+                             .dot_block = nw_avx2_dot_block,
+                             .exp_sum = nw_avx2_exp_sum,
+                             .exp_moments = nw_avx2_exp_moments,
+                             .max = nw_avx2_max,
+                             .bin_sum = nw_avx2_bin_sum,
+                             .coarse_copy = nw_avx2_coarse_copy,
+                             .coarse_sqdist = nw_avx2_coarse_sqdist,
+                             .code_query = nw_avx2_code_query,
+                             .code_dot = nw_avx2_code_dot,
+                             .code_middles = nw_avx2_code_middles,
+                             .code_ranges = nw_avx2_code_ranges,
+                             .code_scores = nw_avx2_code_scores,
+                             .code_cosines = nw_avx2_code_cosines,
+                             .half_to_float = avx2_half_to_float};
 
-#endif							/* __x86_64__ */
+#endif /* __x86_64__ */

@@ -15,19 +15,19 @@
 #include "math/simd/simd_impl.h"
 
 const NwSimd *nw_simd = &nw_simd_scalar;
-int			nw_simd_ahead = NW_PREFETCH_BYTES;
+int nw_simd_ahead = NW_PREFETCH_BYTES;
 
 /* Add up one row. */
 static inline __attribute__((always_inline)) double
 sum_row(SumKind kind, const double *q, const float *x, double scale, int dim)
 {
-	double		lane[NW_LANES] = {0};
+	double lane[NW_LANES] = {0};
 
 	for (int j = 0; j < dim; j++)
 	{
-		double	   *acc = &lane[j % NW_LANES];
-		double		v = x[j];
-		double		diff;
+		double *acc = &lane[j % NW_LANES];
+		double v = x[j];
+		double diff;
 
 		switch (kind)
 		{
@@ -66,12 +66,11 @@ scalar_sqdist(const double *q, const float *x, int dim, int n, double *out)
 
 /* Squared distances to scaled rows. */
 static void
-scalar_sqdist_scaled(const double *q, const float *x, const double *scale,
-					 int dim, int n, double *out)
+scalar_sqdist_scaled(const double *q, const float *x, const double *scale, int dim, int n,
+                     double *out)
 {
 	for (int i = 0; i < n; i++)
-		out[i] = sum_row(SUM_SQDIST_SCALED, q, x + (int64_t) i * dim,
-						 scale[i], dim);
+		out[i] = sum_row(SUM_SQDIST_SCALED, q, x + (int64_t) i * dim, scale[i], dim);
 }
 
 /* Inner products. */
@@ -92,8 +91,7 @@ scalar_sqnorm(const float *x, int dim, int n, double *out)
 
 /* Inner products and squared norms. */
 static void
-scalar_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot,
-				  double *sqnorm)
+scalar_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot, double *sqnorm)
 {
 	scalar_dot(q, x, dim, n, dot);
 	scalar_sqnorm(x, dim, n, sqnorm);
@@ -101,14 +99,13 @@ scalar_dot_sqnorm(const double *q, const float *x, int dim, int n, double *dot,
 
 /* Turn inner products into squared distances. */
 static bool
-scalar_close_sqdist(double q2, const double *x2, double share, int n,
-					double *value)
+scalar_close_sqdist(double q2, const double *x2, double share, int n, double *value)
 {
-	bool		cancelled = false;
+	bool cancelled = false;
 
 	for (int i = 0; i < n; i++)
 	{
-		double		both = q2 + x2[i];
+		double both = q2 + x2[i];
 
 		value[i] = both - 2 * value[i];
 		cancelled |= !(value[i] > both * share);
@@ -126,22 +123,21 @@ scalar_root_scores(const double *value, int n, double factor, double *out)
 
 /* Split exponentials into bin and integer. */
 static void
-scalar_exp_split(const double *score, int n, double *bin,
-				 uint64_t *hi, uint64_t *lo)
+scalar_exp_split(const double *score, int n, double *bin, uint64_t *hi, uint64_t *lo)
 {
 	for (int i = 0; i < n; i++)
 	{
-		double		s = score[i];
-		double		product;
-		double		power;
-		double		f;
-		double		f_min;
-		double		f2;
-		double		f4;
-		double		p;
-		double		exponent;
-		uint64_t	mantissa;
-		int			shift;
+		double s = score[i];
+		double product;
+		double power;
+		double f;
+		double f_min;
+		double f2;
+		double f4;
+		double p;
+		double exponent;
+		uint64_t mantissa;
+		int shift;
 
 		/* written so that NaN ends at the lower limit, as in SIMD code */
 		s = s > -NW_EXP_SCORE_MAX ? s : -NW_EXP_SCORE_MAX;
@@ -159,10 +155,8 @@ scalar_exp_split(const double *score, int n, double *bin,
 		f2 = f * f;
 		f4 = f2 * f2;
 		p = fma(f2, NW_EXP_P10, fma(f, NW_EXP_P9, NW_EXP_P8));
-		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P7, NW_EXP_P6),
-						   fma(f, NW_EXP_P5, NW_EXP_P4)));
-		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P3, NW_EXP_P2),
-						   fma(f, NW_EXP_P1, NW_EXP_P0)));
+		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P7, NW_EXP_P6), fma(f, NW_EXP_P5, NW_EXP_P4)));
+		p = fma(f4, p, fma(f2, fma(f, NW_EXP_P3, NW_EXP_P2), fma(f, NW_EXP_P1, NW_EXP_P0)));
 		p = fma(f, p, 1.0);
 
 		/* p is in (1/2, 2), so its own exponent is -1 or 0 */
@@ -179,8 +173,7 @@ scalar_exp_split(const double *score, int n, double *bin,
 
 /* Squared distances of many queries. */
 static void
-scalar_sqdist_block(const double *q, int nq, const float *x, int dim, int n,
-					double *out)
+scalar_sqdist_block(const double *q, int nq, const float *x, int dim, int n, double *out)
 {
 	for (int i = 0; i < nq; i++)
 		scalar_sqdist(q + (int64_t) i * dim, x, dim, n, out + (int64_t) i * n);
@@ -188,18 +181,16 @@ scalar_sqdist_block(const double *q, int nq, const float *x, int dim, int n,
 
 /* Squared distances of many queries to scaled rows. */
 static void
-scalar_sqdist_scaled_block(const double *q, int nq, const float *x,
-						   const double *scale, int dim, int n, double *out)
+scalar_sqdist_scaled_block(const double *q, int nq, const float *x, const double *scale, int dim,
+                           int n, double *out)
 {
 	for (int i = 0; i < nq; i++)
-		scalar_sqdist_scaled(q + (int64_t) i * dim, x, scale, dim, n,
-							 out + (int64_t) i * n);
+		scalar_sqdist_scaled(q + (int64_t) i * dim, x, scale, dim, n, out + (int64_t) i * n);
 }
 
 /* Inner products of many queries. */
 static void
-scalar_dot_block(const double *q, int nq, const float *x, int dim, int n,
-				 double *out)
+scalar_dot_block(const double *q, int nq, const float *x, int dim, int n, double *out)
 {
 	for (int i = 0; i < nq; i++)
 		scalar_dot(q + (int64_t) i * dim, x, dim, n, out + (int64_t) i * n);
@@ -209,14 +200,14 @@ scalar_dot_block(const double *q, int nq, const float *x, int dim, int n,
 static double
 exp_term(double s)
 {
-	double		rounded;
-	double		power;
-	double		f;
-	double		f2;
-	double		f4;
-	double		p;
-	uint64_t	rounded_bits;
-	uint64_t	bits;
+	double rounded;
+	double power;
+	double f;
+	double f2;
+	double f4;
+	double p;
+	uint64_t rounded_bits;
+	uint64_t bits;
 
 	/* written so that NaN counts as 0, as in SIMD code */
 	if (!(s >= NW_EXP_SUM_MIN))
@@ -230,10 +221,8 @@ exp_term(double s)
 	f2 = f * f;
 	f4 = f2 * f2;
 	p = fma(f2, NW_EXP_P10, fma(f, NW_EXP_P9, NW_EXP_P8));
-	p = fma(f4, p, fma(f2, fma(f, NW_EXP_P7, NW_EXP_P6),
-					   fma(f, NW_EXP_P5, NW_EXP_P4)));
-	p = fma(f4, p, fma(f2, fma(f, NW_EXP_P3, NW_EXP_P2),
-					   fma(f, NW_EXP_P1, NW_EXP_P0)));
+	p = fma(f4, p, fma(f2, fma(f, NW_EXP_P7, NW_EXP_P6), fma(f, NW_EXP_P5, NW_EXP_P4)));
+	p = fma(f4, p, fma(f2, fma(f, NW_EXP_P3, NW_EXP_P2), fma(f, NW_EXP_P1, NW_EXP_P0)));
 	p = fma(f, p, 1.0);
 
 	/* times 2^power */
@@ -248,7 +237,7 @@ exp_term(double s)
 static double
 scalar_exp_sum(const double *score, int n, double factor, double shift)
 {
-	double		sum[8] = {0};
+	double sum[8] = {0};
 
 	for (int i = 0; i < n; i++)
 		sum[i % 8] += exp_term(fma(factor, score[i], -shift));
@@ -263,16 +252,15 @@ scalar_exp_sum(const double *score, int n, double factor, double shift)
 
 /* Take the moments of exponentials. */
 static void
-scalar_exp_moments(const double *score, int n, double shift, bool over_scores,
-				   NwMoments *out)
+scalar_exp_moments(const double *score, int n, double shift, bool over_scores, NwMoments *out)
 {
-	NwMoments	moments = {0, 0, 0};
+	NwMoments moments = {0, 0, 0};
 
 	for (int i = 0; i < n; i++)
 	{
-		double		w = exp_term(score[i] - shift);
-		double		by = over_scores ? 1 / fabs(score[i]) : 1;
-		double		v = w * by;
+		double w = exp_term(score[i] - shift);
+		double by = over_scores ? 1 / fabs(score[i]) : 1;
+		double v = w * by;
 
 		moments.sum += w;
 		moments.squares += v * v;
@@ -285,7 +273,7 @@ scalar_exp_moments(const double *score, int n, double shift, bool over_scores,
 static double
 scalar_max(const double *value, int n)
 {
-	double		result = -HUGE_VAL;
+	double result = -HUGE_VAL;
 
 	for (int i = 0; i < n; i++)
 		result = value[i] > result ? value[i] : result;
@@ -296,18 +284,17 @@ scalar_max(const double *value, int n)
 
 /* Add up terms by bin. */
 static void
-scalar_bin_sum(double top, int n, const double *bin,
-			   const uint64_t *hi, const uint64_t *lo,
-			   uint64_t *low, uint64_t *high)
+scalar_bin_sum(double top, int n, const double *bin, const uint64_t *hi, const uint64_t *lo,
+               uint64_t *low, uint64_t *high)
 {
 	for (int k = 0; k < 3; k++)
 		low[k] = high[k] = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		double		gap = top - bin[i];
-		uint64_t	keep = -(uint64_t) (gap < 3);
-		int			k = (gap >= 1) + (gap >= 2);
+		double gap = top - bin[i];
+		uint64_t keep = -(uint64_t) (gap < 3);
+		int k = (gap >= 1) + (gap >= 2);
 
 		/* which bin is as good as random, see nw_mass_scatter() */
 		low[k] += lo[i] & keep & UINT32_MAX;
@@ -319,11 +306,11 @@ scalar_bin_sum(double top, int n, const double *bin,
 static inline float
 widen_half(uint16_t half)
 {
-	uint32_t	sign = (uint32_t) (half & 0x8000) << 16;
-	uint32_t	exponent = (half >> 10) & 0x1f;
-	uint32_t	mantissa = half & 0x3ff;
-	uint32_t	bits;
-	float		result;
+	uint32_t sign = (uint32_t) (half & 0x8000) << 16;
+	uint32_t exponent = (half >> 10) & 0x1f;
+	uint32_t mantissa = half & 0x3ff;
+	uint32_t bits;
+	float result;
 
 	if (exponent == 0x1f)
 	{
@@ -354,46 +341,44 @@ scalar_half_to_float(const uint16_t *half, int n, float *out)
 		out[i] = widen_half(half[i]);
 }
 
-const NwSimd nw_simd_scalar = {
-	.name = "scalar",
-	.sqdist = scalar_sqdist,
-	.sqdist_scaled = scalar_sqdist_scaled,
-	.dot = scalar_dot,
-	.sqnorm = scalar_sqnorm,
-	.dot_sqnorm = scalar_dot_sqnorm,
-	.close_sqdist = scalar_close_sqdist,
-	.root_scores = scalar_root_scores,
-	.exp_split = scalar_exp_split,
-	.sqdist_block = scalar_sqdist_block,
-	.sqdist_scaled_block = scalar_sqdist_scaled_block,
-	.dot_block = scalar_dot_block,
-	.exp_sum = scalar_exp_sum,
-	.exp_moments = scalar_exp_moments,
-	.max = scalar_max,
-	.bin_sum = scalar_bin_sum,
-	.coarse_copy = nw_scalar_coarse_copy,
-	.coarse_sqdist = nw_scalar_coarse_sqdist,
-	.code_query = nw_scalar_code_query,
-	.code_dot = nw_scalar_code_dot,
-	.code_middles = nw_scalar_code_middles,
-	.code_ranges = nw_scalar_code_ranges,
-	.code_scores = nw_scalar_code_scores,
-	.code_cosines = nw_scalar_code_cosines,
-	.half_to_float = scalar_half_to_float
-};
+const NwSimd nw_simd_scalar = {.name = "scalar",
+                               .sqdist = scalar_sqdist,
+                               .sqdist_scaled = scalar_sqdist_scaled,
+                               .dot = scalar_dot,
+                               .sqnorm = scalar_sqnorm,
+                               .dot_sqnorm = scalar_dot_sqnorm,
+                               .close_sqdist = scalar_close_sqdist,
+                               .root_scores = scalar_root_scores,
+                               .exp_split = scalar_exp_split,
+                               .sqdist_block = scalar_sqdist_block,
+                               .sqdist_scaled_block = scalar_sqdist_scaled_block,
+                               .dot_block = scalar_dot_block,
+                               .exp_sum = scalar_exp_sum,
+                               .exp_moments = scalar_exp_moments,
+                               .max = scalar_max,
+                               .bin_sum = scalar_bin_sum,
+                               .coarse_copy = nw_scalar_coarse_copy,
+                               .coarse_sqdist = nw_scalar_coarse_sqdist,
+                               .code_query = nw_scalar_code_query,
+                               .code_dot = nw_scalar_code_dot,
+                               .code_middles = nw_scalar_code_middles,
+                               .code_ranges = nw_scalar_code_ranges,
+                               .code_scores = nw_scalar_code_scores,
+                               .code_cosines = nw_scalar_code_cosines,
+                               .half_to_float = scalar_half_to_float};
 
 #if defined(__x86_64__)
 
 /* What the CPU can do, and the system lets it do. */
 typedef struct Features
 {
-	bool		avx2;			/* with FMA and F16C */
-	bool		avx512;			/* F, DQ, BW and VL besides */
+	bool avx2;   /* with FMA and F16C */
+	bool avx512; /* F, DQ, BW and VL besides */
 } Features;
 
 /* Registers that the system saves: YMM, and ZMM with the masks. */
-#define SAVES_AVX		0x06
-#define SAVES_AVX512	0xe6
+#define SAVES_AVX 0x06
+#define SAVES_AVX512 0xe6
 
 /*
  * Ask the CPU.  __builtin_cpu_supports() would do, but it asks for everything,
@@ -404,15 +389,9 @@ static Features
 cpu_features(void)
 {
 	const unsigned int first = bit_FMA | bit_F16C | bit_OSXSAVE;
-	const unsigned int wide = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW |
-		bit_AVX512VL;
-	Features	features = {false, false};
-	unsigned int eax,
-				ebx,
-				ecx,
-				edx,
-				saved,
-				high;
+	const unsigned int wide = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+	Features features = {false, false};
+	unsigned int eax, ebx, ecx, edx, saved, high;
 
 	__cpuid(0, eax, ebx, ecx, edx);
 	if (eax < 7)
@@ -423,12 +402,12 @@ cpu_features(void)
 	__asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
 	__cpuid_count(7, 0, eax, ebx, ecx, edx);
 	features.avx2 = (ebx & bit_AVX2) != 0 && (saved & SAVES_AVX) == SAVES_AVX;
-	features.avx512 = features.avx2 && (ebx & wide) == wide &&
-		(saved & SAVES_AVX512) == SAVES_AVX512;
+	features.avx512 =
+		features.avx2 && (ebx & wide) == wide && (saved & SAVES_AVX512) == SAVES_AVX512;
 	return features;
 }
 
-#endif							/* __x86_64__ */
+#endif /* __x86_64__ */
 
 /* Find an implementation that this machine can run. */
 const NwSimd *
