@@ -10,8 +10,8 @@
 #include "utils/guc.h"
 #include "utils/inval.h"
 
+#include "index/choose.h"
 #include "index/elsewhere.h"
-#include "index/read.h"
 #include "math/simd/simd.h"
 #include "predict/cache.h"
 #include "sets/own_tables.h"

@@ -15,6 +15,7 @@
 #include "index/search.h"
 #include "math/elementary.h"
 #include "math/mass.h"
+#include "math/verdict.h"
 
 /* A sum of exponentials: sum * exp(top). */
 typedef struct LogSum

@@ -27,8 +27,8 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "index/choose.h"
 #include "index/elsewhere.h"
-#include "index/read.h"
 
 int nw_engine = NW_ENGINE_AUTO;
 

@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 
 #include "index/elsewhere.h"
+#include "sets/scan.h"
 
 /* Columns of the statement: embedding, label, id. */
 #define COLUMNS 3

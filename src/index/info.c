@@ -1,7 +1,6 @@
 /*
  * index/info.c
- *		Show what an nw index does and holds: nw_index_work, nw_index_lists and
- *		nw_index_health.
+ *		Show what an nw index holds: nw_index_lists and nw_index_health.
  */
 #include "postgres.h"
 
@@ -31,77 +30,6 @@
 
 /* Rows that came after the build, above which REINDEX helps. */
 #define LATE_SHARE 0.5
-
-/*
- * nw_index_work(query, support text, classes text[])
- * returns one row: label text, engine text, settled_by text, lists bigint,
- * lists_pruned bigint, supports bigint, by_list bigint, by_code bigint,
- * exact bigint, pages bigint, heap_checks bigint
- */
-static Datum
-nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
-{
-	NwCall call;
-	NwSource *source;
-	NwIndexReader *reader;
-	NwSearchWork work;
-	NwQuery query;
-	TupleDesc desc;
-	Datum values[11];
-	bool nulls[11] = {false};
-	int class;
-
-	if (!nw_call_init(&call, fcinfo, form, 1))
-		PG_RETURN_NULL();
-	nw_call_classes(&call, fcinfo, 2);
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	source = nw_source_resolve(call.schema, nw_set_get(call.schema, call.support));
-	nw_source_check_labelled(source);
-
-	memset(&work, 0, sizeof(work));
-	class = -1;
-	reader = nw_index_find(source, false);
-	if (reader)
-	{
-		NwLabels *labels = nw_labels_create(CurrentMemoryContext, source->label_type);
-
-		nw_query_init(&query, source->set->kernel, source->set->tau, call.query.x, call.query.dim,
-		              palloc(call.query.dim * sizeof(double)));
-		nw_index_begin_search(reader, labels, call.filter.classes != NULL);
-		if (nw_index_has_dim(reader, call.query.dim))
-			class = nw_index_search(reader, &query, &call.filter, &work);
-		nw_index_end(reader);
-		if (class >= 0)
-			values[0] = nw_bytes_datum(labels->text[class]);
-	}
-	if (class < 0)
-	{
-		NwTally *tally;
-
-		/* the executor, or an error that the index leaves to it */
-		call.label_only = false;
-		tally = nw_tally(&call);
-		values[0] = nw_bytes_datum(nw_tally_label(tally, nw_tally_best(tally)));
-	}
-	values[1] = CStringGetTextDatum(class >= 0 ? "index" : "executor");
-	values[2] = CStringGetTextDatum(work.exact > 0     ? "exact"
-	                                : work.by_code > 0 ? "codes"
-	                                                   : "lists");
-	values[3] = Int64GetDatum(work.lists);
-	values[4] = Int64GetDatum(work.lists_pruned);
-	values[5] = Int64GetDatum(work.supports);
-	values[6] = Int64GetDatum(work.by_list);
-	values[7] = Int64GetDatum(work.by_code);
-	values[8] = Int64GetDatum(work.exact);
-	values[9] = Int64GetDatum(work.reading.pages);
-	values[10] = Int64GetDatum(work.reading.heap_checks);
-	for (int i = 2; i < 11 && class < 0; i++)
-		nulls[i] = true;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
-}
-
-NW_QUERY_FUNCTION(nw_index_work);
 
 /* Insist that the caller owns an index. */
 static void

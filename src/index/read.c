@@ -75,31 +75,36 @@ nw_index_blocks(const NwIndexReader *reader)
 	return blocks;
 }
 
-void
-nw_index_begin_search(NwIndexReader *reader, NwLabels *labels, bool filtered)
+/* Release what reading a part takes. */
+static void
+release_part(NwIndexPart *part)
 {
-	/*
-	 * One index numbers its classes by the bytes of labels, which is as good
-	 * as their texts where neither can be the same without the other.  Where
-	 * bytes are the text, it also finds them by it.
-	 */
-	if (reader->nparts == 1 && nw_textout_is_injective(&labels->out) &&
-	    (labels->out.is_text || !filtered))
-		reader->cursor = MemoryContextAlloc(reader->mcxt, sizeof(NwLabelCursor));
-	nw_index_begin(reader, labels);
+	if (part->fetch == NULL)
+		return;
+	table_index_fetch_end(part->fetch);
+	part->fetch = NULL;
+	ExecDropSingleTupleTableSlot(part->slot);
+	for (int i = 0; i < NW_MAP_PAGES; i++)
+	{
+		if (BufferIsValid(part->map[i].buffer))
+			ReleaseBuffer(part->map[i].buffer);
+	}
 }
 
-void
-nw_index_begin(NwIndexReader *reader, NwLabels *labels)
+/* Begin reading, with or without a cursor for labels. */
+static void
+begin(NwIndexReader *reader, NwLabels *labels, NwLabelCursor *cursor)
 {
 	MemoryContext old = MemoryContextSwitchTo(reader->mcxt);
 
 	reader->labels = labels;
+	reader->cursor = cursor;
 	reader->snapshot = GetActiveSnapshot();
 	for (int i = 0; i < reader->nparts; i++)
 	{
 		NwIndexPart *part = &reader->part[i];
 
+		release_part(part);
 		nw_meta_read(part->index, &part->meta, &part->layout);
 		memset(part->map, 0, sizeof(part->map));
 		memset(&part->codes, 0, sizeof(NwTrail));
@@ -107,9 +112,33 @@ nw_index_begin(NwIndexReader *reader, NwLabels *labels)
 		read_classes(reader, part);
 		part->fetch = table_index_fetch_begin(part->heap);
 		part->slot = table_slot_create(part->heap, NULL);
-		pgstat_count_index_scan(part->index);
+		if (!reader->begun)
+			pgstat_count_index_scan(part->index);
 	}
+	reader->begun = true;
 	MemoryContextSwitchTo(old);
+}
+
+void
+nw_index_begin_search(NwIndexReader *reader, NwLabels *labels, bool filtered)
+{
+	NwLabelCursor *cursor = NULL;
+
+	/*
+	 * One index numbers its classes by the bytes of labels, which is as good
+	 * as their texts where neither can be the same without the other.  Where
+	 * bytes are the text, it also finds them by it.
+	 */
+	if (reader->nparts == 1 && nw_textout_is_injective(&labels->out) &&
+	    (labels->out.is_text || !filtered))
+		cursor = MemoryContextAlloc(reader->mcxt, sizeof(NwLabelCursor));
+	begin(reader, labels, cursor);
+}
+
+void
+nw_index_begin(NwIndexReader *reader, NwLabels *labels)
+{
+	begin(reader, labels, NULL);
 }
 
 bool
@@ -128,20 +157,9 @@ nw_index_end(NwIndexReader *reader)
 {
 	for (int i = 0; i < reader->nparts; i++)
 	{
-		NwIndexPart *part = &reader->part[i];
-
-		if (part->fetch)
-		{
-			table_index_fetch_end(part->fetch);
-			ExecDropSingleTupleTableSlot(part->slot);
-			for (int k = 0; k < NW_MAP_PAGES; k++)
-			{
-				if (BufferIsValid(part->map[k].buffer))
-					ReleaseBuffer(part->map[k].buffer);
-			}
-		}
-		index_close(part->index, NoLock);
-		table_close(part->heap, NoLock);
+		release_part(&reader->part[i]);
+		index_close(reader->part[i].index, NoLock);
+		table_close(reader->part[i].heap, NoLock);
 	}
 	reader->nparts = 0;
 }
@@ -496,46 +514,59 @@ nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader, NwIndexPart *par
 	(void) nw_index_next_page(pages);
 }
 
+NwPageRows *
+nw_index_walk(NwIndexReader *reader, NwIndexWalk *walk)
+{
+	while (walk->part < reader->nparts)
+	{
+		NwIndexPart *part = &reader->part[walk->part];
+		NwPageRows *rows = walk->list > 0 ? nw_index_next_page(&walk->pages) : NULL;
+		NwListData data;
+
+		if (rows)
+			return rows;
+		if (walk->list == part->meta.nlists)
+		{
+			walk->part++;
+			walk->list = 0;
+			continue;
+		}
+		nw_list_read(part->index, &part->meta, walk->list, &data);
+		nw_index_first_page(&walk->pages, reader, part, nw_list_start(walk->list, &data), NULL);
+		walk->list++;
+	}
+	return NULL;
+}
+
 void
 nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 {
-	NwIndexPages *pages = palloc0(sizeof(NwIndexPages));
+	NwIndexWalk *walk = palloc0(sizeof(NwIndexWalk));
+	NwIndexPages *pages = &walk->pages;
+	NwPageRows *rows;
 	MemoryContext row_mcxt =
 		AllocSetContextCreate(reader->mcxt, "nwhead row", ALLOCSET_DEFAULT_SIZES);
 
-	for (int i = 0; i < reader->nparts; i++)
+	while ((rows = nw_index_walk(reader, walk)) != NULL)
 	{
-		NwIndexPart *part = &reader->part[i];
+		NwIndexPart *part = pages->part;
+		MemoryContext old = MemoryContextSwitchTo(row_mcxt);
 
-		for (uint32 list = 0; list < part->meta.nlists; list++)
+		nw_index_read_vectors(pages, rows, pages->x);
+		for (int i = 0; i < rows->n; i++)
 		{
-			NwListData data;
-			NwPageRows *rows;
+			NwRow row = {.vector = {pages->x + (Size) i * part->layout.dim, part->layout.dim},
+			             .label = part->label[rows->class[i]],
+			             .id_isnull = true,
+			             .weight = 1};
 
-			nw_list_read(part->index, &part->meta, list, &data);
-			nw_index_first_page(pages, reader, part, nw_list_start(list, &data), NULL);
-			while ((rows = nw_index_next_page(pages)) != NULL)
-			{
-				MemoryContext old = MemoryContextSwitchTo(row_mcxt);
-
-				nw_index_read_vectors(pages, rows, pages->x);
-				for (int k = 0; k < rows->n; k++)
-				{
-					NwRow row = {
-						.vector = {pages->x + (Size) k * part->layout.dim, part->layout.dim},
-						.label = part->label[rows->class[k]],
-						.id_isnull = true,
-						.weight = 1};
-
-					callback(&row, arg);
-				}
-				MemoryContextSwitchTo(old);
-				MemoryContextReset(row_mcxt);
-			}
+			callback(&row, arg);
 		}
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(row_mcxt);
 	}
 	MemoryContextDelete(row_mcxt);
-	pfree(pages);
+	pfree(walk);
 }
 
 char *

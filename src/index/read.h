@@ -15,20 +15,10 @@
 #include "math/kernel.h"
 #include "math/simd/simd.h"
 #include "sets/labels.h"
-#include "sets/source.h"
+#include "sets/scan.h"
 
 /* Slots of a code page of one dimension: as many as there can be. */
 #define NW_MAX_SLOTS 320
-
-/* nwhead.engine */
-typedef enum NwEngine
-{
-	NW_ENGINE_AUTO,
-	NW_ENGINE_EXECUTOR,
-	NW_ENGINE_INDEX
-} NwEngine;
-
-extern int nw_engine;
 
 /* What reading has cost. */
 typedef struct NwIndexWork
@@ -86,6 +76,7 @@ typedef struct NwIndexReader
 	int nclasses;          /* that the reader numbers */
 	int nparts;
 	NwIndexPart *part;
+	bool begun; /* at least once */
 	NwIndexWork work;
 } NwIndexReader;
 
@@ -118,17 +109,10 @@ typedef struct NwPageRows
 	bool visible[NW_MAX_SLOTS];
 } NwPageRows;
 
-/*
- * Find indexes that cover a set, with locks and privileges settled, or return
- * NULL where its rows are to be read through the executor: see nwhead.engine.
- * ids says whether some ids will be asked for.
- */
-extern NwIndexReader *nw_index_find(const NwSource *source, bool ids);
-
 /* The size of the indexes found. */
 extern BlockNumber nw_index_blocks(const NwIndexReader *reader);
 
-/* Begin reading; labels, where given, number the classes. */
+/* Begin reading, from the start; labels, where given, number the classes. */
 extern void nw_index_begin(NwIndexReader *reader, NwLabels *labels);
 
 /*
@@ -248,6 +232,17 @@ extern NwPageRows *nw_index_next_page(NwIndexPages *pages);
 
 /* Read the vectors x [n][dim] of the rows of a page. */
 extern void nw_index_read_vectors(NwIndexPages *pages, NwPageRows *rows, float *x);
+
+/* All pages of all lists, one after the other; zeroed before the first. */
+typedef struct NwIndexWalk
+{
+	NwIndexPages pages; /* of the list at hand */
+	int part;
+	uint32 list; /* the one after it */
+} NwIndexWalk;
+
+/* Go to the next page of all; NULL at the end. */
+extern NwPageRows *nw_index_walk(NwIndexReader *reader, NwIndexWalk *walk);
 
 /* Measure a query against the rows of a page. */
 extern void nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows, const NwQuery *query,

@@ -419,57 +419,62 @@ settle_exactly(Search *search)
 	return leader;
 }
 
-/* Of classes read to the last row, take the first of the heaviest. */
+/* The label of a class, copied. */
+static NwBytes
+class_text(const Search *search, int class, MemoryContext mcxt)
+{
+	NwBytes text = nw_index_class_text(search->reader, search->class[class].number);
+
+	return (NwBytes) {nw_bytes_copy(mcxt, text), text.len};
+}
+
+/*
+ * Of classes read to the last row, take the heaviest; of equals, the first by label.
+ * Their labels are read only where that is to be told.
+ */
 static int
 compare_masses(Search *search)
 {
-	MemoryContext text_mcxt =
-		AllocSetContextCreate(CurrentMemoryContext, "nwhead label", ALLOCSET_DEFAULT_SIZES);
-	int best = -1;
-	NwScaled most = {0, 0};
-	NwBytes first = {NULL, 0}; /* text of the best, once that is asked */
+	Size n = Max(search->nclasses, 1);
+	NwVerdict verdict = {.class = palloc_extended(n * sizeof(int), MCXT_ALLOC_HUGE),
+	                     .value = palloc_extended(n * sizeof(NwScaled), MCXT_ALLOC_HUGE)};
+	NwBytes first = {NULL, 0};
+	MemoryContext text_mcxt;
+	int best;
 
 	for (int i = 0; i < search->nclasses; i++)
 	{
 		const SearchClass *class = &search->class[i];
-		NwScaled value;
-		int more;
 
 		if (!is_wanted(search, i) || nw_mass_is_empty(&class->mass))
 			continue;
-		value = nw_mass_value(&class->mass);
-		more = best < 0 ? 1 : nw_scaled_compare(value, most);
-		if (more > 0)
-			first.data = NULL;
-		else if (more == 0)
-		{
-			NwBytes text;
-			MemoryContext old;
+		verdict.class[verdict.n] = i;
+		verdict.value[verdict.n++] = nw_mass_value(&class->mass);
+	}
+	best = nw_verdict_winner(&verdict);
+	text_mcxt = AllocSetContextCreate(CurrentMemoryContext, "nwhead label", ALLOCSET_DEFAULT_SIZES);
+	for (int i = best + 1, heaviest = best; i < verdict.n; i++)
+	{
+		NwBytes text;
+		MemoryContext old;
 
-			if (first.data == NULL)
-			{
-				first = nw_index_class_text(search->reader, search->class[best].number);
-				first.data = nw_bytes_copy(CurrentMemoryContext, first);
-			}
-			old = MemoryContextSwitchTo(text_mcxt);
-			text = nw_index_class_text(search->reader, class->number);
-			MemoryContextSwitchTo(old);
-			if (nw_bytes_compare(text, first) < 0)
-			{
-				first = (NwBytes) {nw_bytes_copy(CurrentMemoryContext, text), text.len};
-				more = 1;
-			}
-			MemoryContextReset(text_mcxt);
-			CHECK_FOR_INTERRUPTS();
-		}
-		if (more > 0)
+		if (nw_scaled_compare(verdict.value[i], verdict.value[heaviest]) != 0)
+			continue;
+		old = MemoryContextSwitchTo(text_mcxt);
+		if (first.data == NULL)
+			first = class_text(search, verdict.class[heaviest], old);
+		text = class_text(search, verdict.class[i], text_mcxt);
+		MemoryContextSwitchTo(old);
+		if (nw_bytes_compare(text, first) < 0)
 		{
+			first = (NwBytes) {nw_bytes_copy(old, text), text.len};
 			best = i;
-			most = value;
 		}
+		MemoryContextReset(text_mcxt);
+		CHECK_FOR_INTERRUPTS();
 	}
 	MemoryContextDelete(text_mcxt);
-	return best;
+	return best < 0 ? -1 : verdict.class[best];
 }
 
 /* Note which classes the caller admits; false where one is not known. */
@@ -600,9 +605,9 @@ count_work(Search *search)
 	work->reading = search->reader->work;
 }
 
-int
+bool
 nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *filter,
-                NwSearchWork *work)
+                NwSearchWork *work, NwBytes *label)
 {
 	Search *search = palloc0(sizeof(Search));
 	uint64 lists = 0;
@@ -615,7 +620,7 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *fil
 	search->heaviest = -HUGE_VAL;
 	search->nall = reader->nclasses;
 	if (search->nall == 0)
-		return -1;
+		return false;
 	for (int i = 0; i < reader->nparts; i++)
 		lists += reader->part[i].meta.nlists;
 	search->wanted = palloc_extended(search->nall, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -625,15 +630,13 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *fil
 	search->t = palloc(query->dim * sizeof(float));
 	search->center = palloc(query->dim * sizeof(float));
 	if (!admit_classes(search, filter))
-		return -1;
+		return false;
 	for (int i = 0; i < reader->nparts; i++)
 		nw_bounds_take_lists(search, i);
 	answer = decide(search);
 	count_work(search);
 	if (answer < 0 || !classes_have_rows(search))
-		return -1;
-	answer = search->class[answer].number;
-	return reader->cursor == NULL
-	           ? answer
-	           : nw_labels_add_text(reader->labels, nw_index_class_text(reader, answer));
+		return false;
+	*label = class_text(search, answer, CurrentMemoryContext);
+	return true;
 }

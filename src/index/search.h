@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "index/read.h"
-#include "predict/tally.h"
+#include "sets/filter.h"
 
 /* What a search has cost, and where its supports were settled. */
 typedef struct NwSearchWork
@@ -23,11 +23,11 @@ typedef struct NwSearchWork
 } NwSearchWork;
 
 /*
- * Find the class that has the most mass, among those admitted; -1 where the
- * bounds leave open whether a class asked for has any support, which is then
- * for an exact pass to say.  The answer is that of an exact pass, ties included.
+ * Find the label of the class that has the most mass, among those admitted; false
+ * where the bounds leave open whether a class asked for has any support, which is
+ * then for an exact pass to say.  The answer is that of an exact pass, ties included.
  */
-extern int nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *filter,
-                           NwSearchWork *work);
+extern bool nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *filter,
+                            NwSearchWork *work, NwBytes *label);
 
 #endif /* NW_INDEX_SEARCH_H */

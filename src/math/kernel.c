@@ -84,12 +84,19 @@ nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out)
 }
 
 /* Make a query ready. */
+/* Give a query another temperature. */
+void
+nw_query_set_tau(NwQuery *query, double tau)
+{
+	query->tau = tau;
+	query->inverse_tau = 1.0 / tau;
+}
+
 void
 nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim, double *space)
 {
 	query->kernel = kernel;
-	query->tau = tau;
-	query->inverse_tau = 1.0 / tau;
+	nw_query_set_tau(query, tau);
 	query->dim = dim;
 	query->q = space;
 

@@ -79,6 +79,7 @@ extern void nw_inverse_norms(const float *x, int dim, int n, double *out);
 /* Make a query; space [dim] must outlive it. */
 extern void nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim,
                           double *space);
+extern void nw_query_set_tau(NwQuery *query, double tau);
 
 /*
  * What is worth keeping of rows beside their vectors: |x|^2, or 1 / |x| where

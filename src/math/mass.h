@@ -71,6 +71,8 @@ nw_mass_add_split(NwMass *mass, double bin, uint64_t hi, uint64_t lo)
 		mass->bin[(int) gap] += ((nw_uint128) hi << 64) | lo;
 }
 
+extern void nw_mass_split(const double *score, int n, double *bin, uint64_t *hi, uint64_t *lo);
+
 /* Add all terms of another sum. */
 extern void nw_mass_merge(NwMass *mass, const NwMass *other);
 

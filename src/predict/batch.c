@@ -16,10 +16,12 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "grow.h"
 #include "math/elementary.h"
 #include "math/simd/simd.h"
 #include "predict/batch.h"
 #include "predict/cache.h"
+#include "predict/route.h"
 
 /* Queries in a block: enough to share the reading, few enough for a cache. */
 #define PACKED_QUERIES 128
@@ -214,46 +216,23 @@ next_answer(NwBatch *batch, const float *x, int dim)
 	answer->tally.labels = state->labels;
 	answer->truth_class = -1;
 	answer->own_row = -1;
-	nw_top_init(&answer->tally.top, batch->top, state->labels, state->block_mcxt);
-	nw_top_init(&answer->tally.others, batch->top, state->labels, state->block_mcxt);
+	nw_heaviest_init(&answer->tally.top, batch->top, state->labels, state->block_mcxt);
+	nw_heaviest_init(&answer->tally.others, batch->top, state->labels, state->block_mcxt);
 	if (state->kept)
 		answer->measure = state->kept + (Size) state->n * batch->support->n;
 	state->n++;
 	return answer;
 }
 
-/* Give every class met so far a mass. */
-static void
-ensure_masses(BatchState *state, NwTally *tally)
-{
-	int old = tally->allocated;
-
-	if (tally->mass && state->labels->n <= old)
-		return;
-	tally->allocated = Max(16, state->labels->n + state->labels->n / 2);
-	if (tally->mass == NULL)
-		tally->mass = MemoryContextAllocHuge(state->block_mcxt, tally->allocated * sizeof(NwMass));
-	else
-		tally->mass = repalloc_huge(tally->mass, tally->allocated * sizeof(NwMass));
-	for (int i = old; i < tally->allocated; i++)
-		nw_mass_clear(&tally->mass[i]);
-}
-
 /* Count a block of rows by class. */
 static void
 count_rows(BatchState *state, const Rows *rows)
 {
-	if (state->count_allocated < state->labels->n)
-	{
-		int old = state->count_allocated;
+	int old = state->count_allocated;
 
-		state->count_allocated = Max(16, 2 * state->labels->n);
-		state->class_count =
-			state->class_count == NULL
-				? MemoryContextAllocHuge(state->mcxt, state->count_allocated * sizeof(int64))
-				: repalloc_huge(state->class_count, state->count_allocated * sizeof(int64));
+	NW_RESERVE(state->mcxt, state->class_count, state->count_allocated, state->labels->n);
+	if (state->count_allocated > old)
 		memset(state->class_count + old, 0, (state->count_allocated - old) * sizeof(int64));
-	}
 	for (int i = 0; i < rows->n; i++)
 		state->class_count[rows->class[i]]++;
 }
@@ -286,19 +265,24 @@ nw_batch_smallest_class(const NwBatch *batch)
 static void
 add_own(BatchState *state, int query, int place)
 {
-	if (state->nown == state->own_allocated)
-	{
-		state->own_allocated = Max(64, 2 * state->own_allocated);
-		if (state->own == NULL)
-			state->own = MemoryContextAlloc(state->mcxt, state->own_allocated * sizeof(Own));
-		else
-			state->own = repalloc(state->own, state->own_allocated * sizeof(Own));
-	}
+	NW_RESERVE(state->mcxt, state->own, state->own_allocated, state->nown + 1);
 	state->own[state->nown].query = query;
 	state->own[state->nown++].place = place;
 }
 
-/* Find the pairs to leave out of a block of rows, in the order of queries. */
+/*
+ * Say whether a query is a row of the support itself, which it leaves out: known by
+ * its place where the support was asked about its own rows, else by its id.
+ */
+static bool
+is_own(const NwBatch *batch, const NwAnswer *answer, int64 row, const char *id)
+{
+	if (answer->own_row >= 0)
+		return row == answer->own_row;
+	return batch->leave_one_out && id && answer->query_id && strcmp(id, answer->query_id) == 0;
+}
+
+/* Find the pairs to leave out of a block of rows. */
 static void
 find_own(NwBatch *batch, const Rows *rows)
 {
@@ -307,33 +291,56 @@ find_own(NwBatch *batch, const Rows *rows)
 	state->nown = 0;
 	if (!batch->leave_one_out)
 		return;
-	if (state->query_ids == NULL)
+	for (int i = 0; i < state->n; i++)
 	{
-		/* queries are rows of the support, known by their place */
-		for (int i = 0; i < state->n; i++)
-		{
-			int64 place = state->answer[i].own_row - rows->base;
+		int64 place = state->answer[i].own_row - rows->base;
 
-			if (place >= 0 && place < rows->n)
-				add_own(state, i, (int) place);
-		}
-		return;
+		if (state->answer[i].own_row >= 0 && place >= 0 && place < rows->n)
+			add_own(state, i, (int) place);
 	}
-	for (int j = 0; j < rows->n; j++)
+	for (int j = 0; state->query_ids && j < rows->n; j++)
 	{
-		int number;
+		const char *id = rows->id[j];
 
-		if (rows->id[j] == NULL)
-			continue;
-		number =
-			nw_labels_find_text(state->query_ids, (NwBytes) {rows->id[j], strlen(rows->id[j])});
-		if (number < 0)
+		/* few rows are queries of this block */
+		if (id == NULL || nw_labels_find_text(state->query_ids, (NwBytes) {id, strlen(id)}) < 0)
 			continue;
 		for (int i = 0; i < state->n; i++)
 		{
-			if (state->answer[i].query_id && strcmp(state->answer[i].query_id, rows->id[j]) == 0)
+			if (is_own(batch, &state->answer[i], rows->base + j, id))
 				add_own(state, i, j);
 		}
+	}
+}
+
+/*
+ * The scores [support->n] of a query against the rows of a packed support, out of the
+ * measures that were kept: at a temperature (0 for the query's own), with row weights
+ * where weighted, and none in place of the score of a row that the query itself is.
+ */
+void
+nw_answer_scores(const NwBatch *batch, const NwAnswer *answer, double tau, bool weighted,
+                 double none, double *score)
+{
+	const NwSupport *support = batch->support;
+	NwQuery query = answer->tally.query;
+	int64 base = 0;
+
+	if (tau > 0)
+		nw_query_set_tau(&query, tau);
+	for (int c = 0; c < support->nchunks; c++)
+	{
+		const NwChunk *chunk = &support->chunk[c];
+
+		nw_query_score(&query, answer->measure + base, chunk->n, score + base);
+		for (int i = 0; weighted && chunk->log_weight && i < chunk->n; i++)
+			score[base + i] += chunk->log_weight[i];
+		for (int i = 0; batch->leave_one_out && i < chunk->n; i++)
+		{
+			if (is_own(batch, answer, base + i, chunk->id ? chunk->id[i] : NULL))
+				score[base + i] = none;
+		}
+		base += chunk->n;
 	}
 }
 
@@ -344,16 +351,16 @@ offer_heaviest(NwBatch *batch, NwAnswer *answer, const Rows *rows, const double 
 {
 	for (int j = 0; j < rows->n; j++)
 	{
-		NwTop *top = &answer->tally.top;
+		NwHeaviest *top = &answer->tally.top;
 
 		if (batch->by_truth && rows->class[j] != answer->truth_class)
 			top = &answer->tally.others;
 		if (score[j] == -HUGE_VAL || (top->n == top->limit && score[j] < top->item[0].score))
 			continue;
-		nw_top_offer(top, &(NwTopItem) {.score = score[j],
-		                                .measure = measure[j],
-		                                .class = rows->class[j],
-		                                .id = rows->id ? rows->id[j] : NULL});
+		nw_heaviest_offer(top, &(NwHeavy) {.score = score[j],
+		                                   .measure = measure[j],
+		                                   .class = rows->class[j],
+		                                   .id = rows->id ? rows->id[j] : NULL});
 	}
 }
 
@@ -365,17 +372,7 @@ scatter_scores(NwTally *tally, const Rows *rows, const double *score)
 	uint64_t hi[NW_BLOCK_ROWS];
 	uint64_t lo[NW_BLOCK_ROWS];
 
-	nw_simd->exp_split(score, rows->n, bin, hi, lo);
-
-	/* a term of no mass in no bin is as good as none */
-	for (int j = 0; j < rows->n; j++)
-	{
-		if (score[j] == -HUGE_VAL)
-		{
-			bin[j] = -HUGE_VAL;
-			hi[j] = lo[j] = 0;
-		}
-	}
+	nw_mass_split(score, rows->n, bin, hi, lo);
 	nw_mass_scatter(tally->mass, rows->class, rows->n, bin, hi, lo);
 }
 
@@ -425,7 +422,7 @@ compare_rows(NwBatch *batch, const Rows *rows)
 				score[own[k].place] = -HUGE_VAL;
 		}
 
-		ensure_masses(state, tally);
+		nw_tally_reserve(tally, state->block_mcxt, false);
 		if (rows->sorted)
 		{
 			for (int r = 0; r < nruns; r++)
@@ -516,6 +513,7 @@ static void
 compare_streamed(NwBatch *batch)
 {
 	BatchState *state = batch->state;
+	NwRoute route;
 
 	if (state->gathered == NULL)
 	{
@@ -527,7 +525,9 @@ compare_streamed(NwBatch *batch)
 		nw_textout_init(&gathered->id_out, batch->source->id_type, state->mcxt);
 		state->gathered = gathered;
 	}
-	nw_scan_run(nw_scan_plan(batch->source, support_columns(batch), 0), gather_row, batch);
+	nw_route_open(&route, batch->source, support_columns(batch), false);
+	nw_route_read(&route, gather_row, batch);
+	nw_route_close(&route);
 	flush_gathered(batch);
 }
 
@@ -551,7 +551,7 @@ flush_queries(NwBatch *batch)
 		NwAnswer *answer = &state->answer[i];
 
 		/* no row may have come by, though earlier blocks met some */
-		ensure_masses(state, &answer->tally);
+		nw_tally_reserve(&answer->tally, state->block_mcxt, false);
 
 		/* only now are all labels known */
 		if (answer->labelled)
@@ -562,8 +562,8 @@ flush_queries(NwBatch *batch)
 			                batch->leave_one_out
 			                    ? errdetail("No row with an embedding and a label is left.")
 			                    : errdetail("No row with an embedding and a label is visible.")));
-		nw_top_sort(&answer->tally.top);
-		nw_top_sort(&answer->tally.others);
+		nw_heaviest_sort(&answer->tally.top);
+		nw_heaviest_sort(&answer->tally.others);
 		batch->callback(answer, batch->arg);
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -69,6 +69,9 @@ extern void nw_batch_ask_set(NwBatch *batch, const NwSource *queries);
 /* Answer what is still open. */
 extern void nw_batch_finish(NwBatch *batch);
 
+extern void nw_answer_scores(const NwBatch *batch, const NwAnswer *answer, double tau,
+                             bool weighted, double none, double *score);
+
 /* The rows of the smallest class, once a block has been answered. */
 extern int64 nw_batch_smallest_class(const NwBatch *batch);
 

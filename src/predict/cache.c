@@ -181,21 +181,22 @@ nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
 	return NW_CACHE_NEW;
 }
 
-/* List all that a call reads: the registry, a scan's relations, the roots. */
+/* List all that a call reads: the registry, the relations of the rows, the roots. */
 static List *
-list_relations(const NwCacheKey *key, const NwScan *scan)
+list_relations(const NwCacheKey *key, const NwDependence *depends)
 {
 	Oid registry = nw_own_relid(key->schema, NW_REGISTRY);
 
-	return nw_statements_add_roots(lcons_oid(registry, list_copy(scan->relids)));
+	return nw_statements_add_roots(lcons_oid(registry, list_copy(depends->relids)));
 }
 
 bool
-nw_cache_may_keep(const NwCacheKey *key, const NwScan *scan)
+nw_cache_may_keep(const NwCacheKey *key, const NwDependence *depends)
 {
 	return nw_statement_cache > 0 && GetActiveSnapshot()->snapshot_type == SNAPSHOT_MVCC &&
-	       scan->steady && (!scan->foreign || (key->run > 0 && !nw_statements_write_abroad())) &&
-	       !nw_statements_write(list_relations(key, scan));
+	       depends->steady &&
+	       (!depends->foreign || (key->run > 0 && !nw_statements_write_abroad())) &&
+	       !nw_statements_write(list_relations(key, depends));
 }
 
 Size
@@ -264,7 +265,7 @@ nw_cache_reserve_more(const NwSupport *support, Size bytes)
 }
 
 void
-nw_cache_keep(const NwCacheKey *key, const NwScan *scan, NwSupport *support, bool too_big)
+nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *support, bool too_big)
 {
 	MemoryContext mcxt;
 	MemoryContext caller;
@@ -291,12 +292,12 @@ nw_cache_keep(const NwCacheKey *key, const NwScan *scan, NwSupport *support, boo
 	copy_snapshot(&entry->snapshot, GetActiveSnapshot(), mcxt);
 	GetUserIdAndSecContext(&entry->user, &entry->security_context);
 	entry->row_security = row_security;
-	if (scan->settings != NIL)
-		entry->pins = nw_pins_create(scan->settings);
-	entry->foreign = scan->foreign;
+	if (depends->settings != NIL)
+		entry->pins = nw_pins_create(depends->settings);
+	entry->foreign = depends->foreign;
 	entry->run = key->run;
 	entry->command = GetCurrentCommandId(false);
-	entry->relids = list_relations(key, scan);
+	entry->relids = list_relations(key, depends);
 	entry->too_big = too_big;
 	entry->support = support;
 	if (support && !support->shared)

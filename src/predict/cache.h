@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "predict/support.h"
-#include "sets/source.h"
+#include "sets/steady.h"
 
 /* nwhead.statement_cache, in kilobytes */
 extern int nw_statement_cache;
@@ -40,7 +40,7 @@ extern void nw_cache_key(NwCacheKey *key, Oid schema, const char *name, MemoryCo
 extern NwCacheState nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support);
 
 /* True where rows read now may be shown to later calls of the statement. */
-extern bool nw_cache_may_keep(const NwCacheKey *key, const NwScan *scan);
+extern bool nw_cache_may_keep(const NwCacheKey *key, const NwDependence *depends);
 
 /* nwhead.statement_cache in bytes. */
 extern Size nw_cache_bound(void);
@@ -64,7 +64,7 @@ extern bool nw_cache_reserve_more(const NwSupport *support, Size bytes);
  * Remember what a call has read: the packed rows, whose memory the cache
  * takes over, or (support NULL) only that it was read.
  */
-extern void nw_cache_keep(const NwCacheKey *key, const NwScan *scan, NwSupport *support,
+extern void nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *support,
                           bool too_big);
 
 /* Take note that a relation has been changed by DDL; InvalidOid for any. */

@@ -7,14 +7,13 @@
  */
 #include "postgres.h"
 
-#include "utils/memutils.h"
-
+#include "grow.h"
 #include "predict/heaviest.h"
 
 void
-nw_top_init(NwTop *top, int limit, const NwLabels *labels, MemoryContext mcxt)
+nw_heaviest_init(NwHeaviest *top, int limit, const NwLabels *labels, MemoryContext mcxt)
 {
-	memset(top, 0, sizeof(NwTop));
+	memset(top, 0, sizeof(NwHeaviest));
 	top->limit = limit;
 	top->labels = labels;
 	top->mcxt = mcxt;
@@ -22,7 +21,7 @@ nw_top_init(NwTop *top, int limit, const NwLabels *labels, MemoryContext mcxt)
 
 /* Look up an id that was left for later. */
 static void
-name_item(const NwTop *top, NwTopItem *item)
+name_item(const NwHeaviest *top, NwHeavy *item)
 {
 	if (item->unnamed)
 	{
@@ -36,7 +35,7 @@ name_item(const NwTop *top, NwTopItem *item)
 
 /* Negative where a comes before b: heavier, or as heavy and named earlier. */
 static int
-compare_items(NwTopItem *a, NwTopItem *b, const NwTop *top)
+compare_items(NwHeavy *a, NwHeavy *b, const NwHeaviest *top)
 {
 	if (a->score != b->score)
 		return a->score > b->score ? -1 : 1;
@@ -58,9 +57,9 @@ compare_for_sort(const void *a, const void *b, void *arg)
 
 /* Exchange two items of the heap. */
 static void
-swap_items(NwTop *top, int i, int j)
+swap_items(NwHeaviest *top, int i, int j)
 {
-	NwTopItem item = top->item[i];
+	NwHeavy item = top->item[i];
 
 	top->item[i] = top->item[j];
 	top->item[j] = item;
@@ -68,7 +67,7 @@ swap_items(NwTop *top, int i, int j)
 
 /* Let the last item rise to where it belongs. */
 static void
-sift_up(NwTop *top)
+sift_up(NwHeaviest *top)
 {
 	int i = top->n - 1;
 
@@ -85,7 +84,7 @@ sift_up(NwTop *top)
 
 /* Let the item at the root sink to where it belongs. */
 static void
-sift_down(NwTop *top)
+sift_down(NwHeaviest *top)
 {
 	int i = 0;
 
@@ -105,9 +104,9 @@ sift_down(NwTop *top)
 }
 
 void
-nw_top_offer(NwTop *top, const NwTopItem *item)
+nw_heaviest_offer(NwHeaviest *top, const NwHeavy *item)
 {
-	NwTopItem copy = *item;
+	NwHeavy copy = *item;
 	bool full = top->n == top->limit;
 
 	if (full && compare_items(&copy, &top->item[0], top) >= 0)
@@ -128,23 +127,16 @@ nw_top_offer(NwTop *top, const NwTopItem *item)
 		sift_down(top);
 		return;
 	}
-	if (top->n == top->allocated)
-	{
-		top->allocated = Max(16, 2 * top->allocated);
-		if (top->item == NULL)
-			top->item = MemoryContextAlloc(top->mcxt, top->allocated * sizeof(NwTopItem));
-		else
-			top->item = repalloc_huge(top->item, top->allocated * sizeof(NwTopItem));
-	}
+	NW_RESERVE(top->mcxt, top->item, top->allocated, top->n + 1);
 	top->item[top->n++] = copy;
 	sift_up(top);
 }
 
 void
-nw_top_sort(NwTop *top)
+nw_heaviest_sort(NwHeaviest *top)
 {
 	if (top->n > 1)
-		qsort_arg(top->item, top->n, sizeof(NwTopItem), compare_for_sort, top);
+		qsort_arg(top->item, top->n, sizeof(NwHeavy), compare_for_sort, top);
 	for (int i = 0; i < top->n; i++)
 		name_item(top, &top->item[i]);
 }

@@ -12,7 +12,7 @@
 #include "sets/labels.h"
 
 /* One support among the heaviest. */
-typedef struct NwTopItem
+typedef struct NwHeavy
 {
 	double score;
 	double measure;
@@ -21,30 +21,31 @@ typedef struct NwTopItem
 	bool unnamed;        /* the id is not known yet: */
 	int part;            /* it is that of the row in this table */
 	ItemPointerData tid; /* at this place */
-} NwTopItem;
+} NwHeavy;
 
 /* Name a support whose id is not known yet. */
-typedef char *(*NwTopNamer)(const NwTopItem *item, void *arg);
+typedef char *(*NwHeavyNamer)(const NwHeavy *item, void *arg);
 
 /* A heap with the lightest item at its root, until it is sorted. */
-typedef struct NwTop
+typedef struct NwHeaviest
 {
 	MemoryContext mcxt;
 	const NwLabels *labels;
 	int limit;
 	int n;
 	int allocated;
-	NwTopItem *item;
-	NwTopNamer namer; /* asked where ids decide, and at the end */
+	NwHeavy *item;
+	NwHeavyNamer namer; /* asked where ids decide, and at the end */
 	void *namer_arg;
-} NwTop;
+} NwHeaviest;
 
-extern void nw_top_init(NwTop *top, int limit, const NwLabels *labels, MemoryContext mcxt);
+extern void nw_heaviest_init(NwHeaviest *top, int limit, const NwLabels *labels,
+                             MemoryContext mcxt);
 
 /* Keep a copy of an item where it is among the heaviest so far. */
-extern void nw_top_offer(NwTop *top, const NwTopItem *item);
+extern void nw_heaviest_offer(NwHeaviest *top, const NwHeavy *item);
 
 /* Put the heaviest first.  No more offers after that. */
-extern void nw_top_sort(NwTop *top);
+extern void nw_heaviest_sort(NwHeaviest *top);
 
 #endif /* NW_PREDICT_HEAVIEST_H */

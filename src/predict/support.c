@@ -13,8 +13,10 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "grow.h"
 #include "math/elementary.h"
 #include "predict/cache.h"
+#include "predict/route.h"
 #include "predict/support.h"
 
 #define CHUNK_BYTES (4 * 1024 * 1024)
@@ -200,9 +202,12 @@ nw_support_read(const NwSource *source, int columns, Size bound)
 {
 	NwLabels *labels = nw_labels_create(CurrentMemoryContext, source->label_type);
 	Reading reading = {source, NULL, bound};
+	NwRoute route;
 
 	reading.support = nw_support_create(CurrentMemoryContext, source, columns, labels);
-	nw_scan_run(nw_scan_plan(source, columns, 0), read_row, &reading);
+	nw_route_open(&route, source, columns, false);
+	nw_route_read(&route, read_row, &reading);
+	nw_route_close(&route);
 	return reading.support;
 }
 

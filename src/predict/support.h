@@ -8,11 +8,9 @@
 #include "postgres.h"
 
 #include "math/copies.h"
+#include "predict/tally.h"
 #include "sets/labels.h"
-#include "sets/source.h"
-
-/* Rows measured at a time. */
-#define NW_BLOCK_ROWS 256
+#include "sets/scan.h"
 
 /* A run of rows.  Arrays that the support does not need are NULL. */
 typedef struct NwChunk

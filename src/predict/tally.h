@@ -1,30 +1,24 @@
 /*
  * predict/tally.h
- *		Compare one query with every support and add up the classes' masses.
+ *		Add up the masses of classes, block by block.
  */
 #ifndef NW_PREDICT_TALLY_H
 #define NW_PREDICT_TALLY_H
 
 #include "postgres.h"
 
-#include "fmgr.h"
+#include "storage/itemptr.h"
 
 #include "math/kernel.h"
-#include "math/mass.h"
 #include "math/removable.h"
+#include "math/verdict.h"
 #include "predict/heaviest.h"
-#include "predict/support.h"
+#include "sets/filter.h"
 #include "sets/labels.h"
 #include "sets/pgvector.h"
 
-/* Which supports count. */
-typedef struct NwFilter
-{
-	NwBytes *classes; /* these classes only; NULL for all */
-	int nclasses;
-	NwByteSet *admitted; /* the same, to look one up */
-	NwByteSet *exclude;  /* not these ids; NULL for none */
-} NwFilter;
+/* Rows measured at a time. */
+#define NW_BLOCK_ROWS 256
 
 /* What is asked of one call. */
 typedef struct NwCall
@@ -33,50 +27,64 @@ typedef struct NwCall
 	const char *support; /* name of a set */
 	NwVectorData query;
 	NwFilter filter;
-	int top;       /* how many heaviest supports to name */
-	bool by_truth; /* as many of class truth and of all others */
-	NwBytes truth;
-	bool label_only;      /* nothing but the most probable class */
+	int top;              /* how many heaviest supports to name */
+	bool by_truth;        /* so many of class truth, and so many of all others */
+	NwBytes truth;        /* only where by_truth */
 	bool once;            /* the query does not change from row to row */
 	MemoryContext caller; /* lives as long as the calling expression */
 } NwCall;
 
-/* The answer: one mass a class. */
+/* Say whether a call needs the ids of supports. */
+static inline bool
+nw_call_wants_ids(const NwCall *call)
+{
+	return call->top > 0 || call->filter.exclude != NULL;
+}
+
+/* The answer to a query. */
 typedef struct NwTally
 {
 	NwQuery query;
 	NwLabels *labels;
-	NwMass *mass;           /* [labels->n] */
-	NwRemovable *removable; /* [labels->n], only where by_truth */
+	NwMass *mass;           /* [allocated], one for each label */
+	NwRemovable *removable; /* [allocated], only where by_truth */
 	int allocated;
-	int nclasses;    /* classes with mass */
-	int *class;      /* [nclasses] in byte order of their labels */
-	NwScaled *value; /* [nclasses] their masses */
-	NwScaled total;
-	NwTop top;    /* sorted, heaviest first; of class truth only
-	               * where by_truth */
-	NwTop others; /* of the other classes, where by_truth */
+	NwVerdict verdict; /* once closed */
+	NwHeaviest top;    /* the heaviest supports; of class truth only where by_truth */
+	NwHeaviest others; /* those of the other classes, where by_truth */
 } NwTally;
 
-/*
- * Put the classes that have mass in byte order and add them up; false where
- * there are none.  labels and mass are given, the rest is allocated in mcxt.
- */
+/* Some supports, measured. */
+typedef struct NwBlock
+{
+	int n;
+	double measure[NW_BLOCK_ROWS];
+	double score[NW_BLOCK_ROWS];
+	int32 class[NW_BLOCK_ROWS];
+	const char *id[NW_BLOCK_ROWS];      /* only where the call wants ids */
+	int part[NW_BLOCK_ROWS];            /* table of a row whose id will be looked up */
+	ItemPointerData tid[NW_BLOCK_ROWS]; /* and its place there */
+} NwBlock;
+
+/* An answer that is being added up. */
+typedef struct NwTallying
+{
+	const NwCall *call;
+	NwTally *tally;
+	MemoryContext mcxt; /* of the answer */
+	int8 *admitted;     /* [admitted_size] class: 1 yes, 0 no, -1 not yet known */
+	int admitted_size;
+	NwBlock block; /* the one at hand */
+} NwTallying;
+
+extern NwTallying *nw_tally_begin(const NwCall *call, NwKernel kernel, double tau,
+                                  NwLabels *labels);
+extern void nw_tally_check_dim(const NwTallying *tallying, int dim);
+extern void nw_tally_add_block(NwTallying *tallying);
+extern void nw_tally_clear(NwTallying *tallying);
+extern NwTally *nw_tally_end(NwTallying *tallying);
+extern void nw_tally_reserve(NwTally *tally, MemoryContext mcxt, bool removable);
 extern bool nw_tally_close(NwTally *tally, MemoryContext mcxt);
-
-/* The position in byte order of a class that has mass, or -1. */
-extern int nw_tally_position(const NwTally *tally, int class);
-
-/* Compare a query with a set.  Never returns an empty answer. */
-extern NwTally *nw_tally(const NwCall *call);
-
-/* The probability of the i-th class in byte order. */
-extern double nw_tally_probability(const NwTally *tally, int i);
-
-/* The most probable class: a position in byte order; the first of equals. */
-extern int nw_tally_best(const NwTally *tally);
-
-/* The label of the i-th class in byte order. */
-extern NwBytes nw_tally_label(const NwTally *tally, int i);
+extern NwBytes nw_tally_label(const NwTally *tally, int place);
 
 #endif /* NW_PREDICT_TALLY_H */

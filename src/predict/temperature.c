@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "grow.h"
 #include "math/elementary.h"
 #include "predict/temperature.h"
 #include "sets/registry.h"
@@ -84,14 +85,7 @@ add_spread(NwTuning *tuning, double *score, int64 n)
 	}
 	if (kept == 0)
 		return;
-	if (tuning->nspread == tuning->spread_allocated)
-	{
-		tuning->spread_allocated = Max(256, 2 * tuning->spread_allocated);
-		tuning->spread =
-			tuning->spread == NULL
-				? MemoryContextAlloc(tuning->mcxt, tuning->spread_allocated * sizeof(double))
-				: repalloc(tuning->spread, tuning->spread_allocated * sizeof(double));
-	}
+	NW_RESERVE(tuning->mcxt, tuning->spread, tuning->spread_allocated, tuning->nspread + 1);
 	tuning->spread[tuning->nspread++] = largest - median(score, kept);
 }
 
@@ -113,32 +107,6 @@ gather_log_weights(const NwSupport *support)
 	return result;
 }
 
-/* Leave out of the scores the rows that the query itself is. */
-static void
-drop_own(const NwBatch *batch, const NwAnswer *answer, double *score)
-{
-	const NwSupport *support = batch->support;
-
-	if (answer->own_row >= 0)
-		score[answer->own_row] = NW_SCORE_NONE;
-	else if (batch->leave_one_out && answer->query_id)
-	{
-		int64 base = 0;
-
-		for (int c = 0; c < support->nchunks; c++)
-		{
-			const NwChunk *chunk = &support->chunk[c];
-
-			for (int i = 0; i < chunk->n; i++)
-			{
-				if (chunk->id[i] && strcmp(chunk->id[i], answer->query_id) == 0)
-					score[base + i] = NW_SCORE_NONE;
-			}
-			base += chunk->n;
-		}
-	}
-}
-
 /* Take in one answer. */
 static void
 take_answer(const NwAnswer *answer, void *arg)
@@ -147,7 +115,6 @@ take_answer(const NwAnswer *answer, void *arg)
 	const NwBatch *batch = tuning->batch;
 	const NwSupport *support = batch->support;
 	const int *order = nw_labels_order(support->labels);
-	NwQuery query = answer->tally.query;
 	int nclasses = support->labels->n;
 	int truth = -1;
 	double *score;
@@ -155,12 +122,7 @@ take_answer(const NwAnswer *answer, void *arg)
 	if (!answer->labelled)
 		return;
 	score = palloc_extended(2 * support->n * sizeof(double), MCXT_ALLOC_HUGE);
-	query.tau = query.inverse_tau = 1;
-	for (int64 i = 0; i < support->n; i += NW_BLOCK_ROWS)
-		nw_query_score(&query, answer->measure + i, (int) Min(NW_BLOCK_ROWS, support->n - i),
-		               score + i);
-	drop_own(batch, answer, score);
-
+	nw_answer_scores(batch, answer, 1, false, NW_SCORE_NONE, score);
 	if (tuning->sweep == NULL)
 		add_spread(tuning, score, support->n);
 	else

@@ -6,9 +6,6 @@
  * planned and run as any other: privileges on relation and columns, row-level
  * security, views, partitions and foreign tables hold because the executor
  * makes them hold.  Its text consists of quoted names only.
- *
- * Where an nw index covers what is asked for, the rows come out of that
- * instead: see engine.c.
  */
 #include "postgres.h"
 
@@ -30,8 +27,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "index/read.h"
-#include "sets/source.h"
+#include "sets/scan.h"
 #include "sets/steady.h"
 #include "sets/text_out.h"
 
@@ -240,9 +236,8 @@ check_result(const NwScanState *state, const Query *query)
 		                errhint("Try again.")));
 }
 
-/* Plan to read some columns of a set through the executor. */
-static NwScan *
-plan_executor(const NwSource *source, int columns, int64 limit)
+NwScan *
+nw_scan_plan(const NwSource *source, int columns, int64 limit)
 {
 	NwScan *scan = palloc0(sizeof(NwScan));
 	NwScanState *state = palloc0(sizeof(NwScanState));
@@ -261,59 +256,26 @@ plan_executor(const NwSource *source, int columns, int64 limit)
 	check_result(state, query);
 
 	/* before planning, which changes the query */
-	steady = nw_query_is_steady(query, &scan->settings, &scan->foreign);
-	scan->settings = copyObject(scan->settings);
+	steady = nw_query_is_steady(query, &scan->depends.settings, &scan->depends.foreign);
+	scan->depends.settings = copyObject(scan->depends.settings);
 	state->plan = pg_plan_query(query, state->sql, 0, NULL);
 
 	/* compiling would cost more than these few expressions can gain */
 	state->plan->jitFlags = 0;
 
-	scan->relids = state->plan->relationOids;
-	scan->steady =
+	scan->depends.relids = state->plan->relationOids;
+	scan->depends.steady =
 		steady &&
-		(state->label_col < 0 || nw_text_is_steady(source->label_type, &scan->settings)) &&
-		(state->id_col < 0 || nw_text_is_steady(source->id_type, &scan->settings));
+		(state->label_col < 0 || nw_text_is_steady(source->label_type, &scan->depends.settings)) &&
+		(state->id_col < 0 || nw_text_is_steady(source->id_type, &scan->depends.settings));
 	scan->state = state;
 	return scan;
-}
-
-NwScan *
-nw_scan_plan(const NwSource *source, int columns, int64 limit)
-{
-	/* an index has no ids, and not the rows without a label */
-	if ((columns & NW_SCAN_LABEL) && !(columns & NW_SCAN_ID) && limit == 0)
-	{
-		NwScan *by_index = nw_scan_plan_index(source);
-
-		if (by_index)
-			return by_index;
-	}
-	return plan_executor(source, columns, limit);
 }
 
 const PlannedStmt *
 nw_scan_statement(const NwSource *source, int columns)
 {
-	return plan_executor(source, columns, 0)->state->plan;
-}
-
-NwScan *
-nw_scan_plan_index(const NwSource *source)
-{
-	NwIndexReader *reader = nw_index_find(source, false);
-	NwScan *scan;
-
-	if (reader == NULL)
-		return NULL;
-	scan = palloc0(sizeof(NwScan));
-	scan->index = reader;
-	scan->relids = list_make1_oid(source->relid);
-	for (int i = 0; i < reader->nparts; i++)
-		scan->relids =
-			lappend_oid(lappend_oid(scan->relids, RelationGetRelid(reader->part[i].heap)),
-		                RelationGetRelid(reader->part[i].index));
-	scan->steady = nw_text_is_steady(source->label_type, &scan->settings);
-	return scan;
+	return nw_scan_plan(source, columns, 0)->state->plan;
 }
 
 void
@@ -328,14 +290,6 @@ nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
 	                        .callback = callback,
 	                        .arg = arg};
 	QueryDesc *desc;
-
-	if (scan->index)
-	{
-		nw_index_begin(scan->index, NULL);
-		nw_index_read_rows(scan->index, callback, arg);
-		nw_index_end(scan->index);
-		return;
-	}
 
 	/* a registered view may predict from itself */
 	check_stack_depth();

@@ -23,6 +23,15 @@ extern bool nw_query_is_steady(Query *query, List **settings, bool *foreign);
  */
 extern bool nw_text_is_steady(Oid type, List **settings);
 
+/* What the rows that are read depend on. */
+typedef struct NwDependence
+{
+	List *relids;   /* every relation that is read */
+	bool steady;    /* on nothing but the rows of these and the settings */
+	List *settings; /* see nw_query_is_steady() */
+	bool foreign;   /* some of the rows are elsewhere */
+} NwDependence;
+
 /* The values that some settings had. */
 typedef struct NwPins NwPins;
 

@@ -10,7 +10,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 
-#include "predict/tally.h"
+#include "predict/call.h"
 
 /* The type in which a query arrives. */
 typedef enum NwQueryForm

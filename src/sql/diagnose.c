@@ -63,27 +63,24 @@ add_suspect(const NwAnswer *answer, void *arg)
 {
 	Suspects *suspects = arg;
 	const NwTally *tally = &answer->tally;
-	int own = nw_tally_position(tally, answer->truth_class);
-	int other = -1;
+	int own = nw_verdict_find(&tally->verdict, answer->truth_class);
+	int other;
 	Suspect *suspect;
 
 	if (++suspects->asked % 64 == 0)
 		nw_progress("checking support", suspects->asked, suspects->support->n);
 
 	/* the only row of its class, or a support of one class, tells nothing */
-	if (own < 0 || tally->nclasses < 2)
+	if (own < 0 || tally->verdict.n < 2)
 		return;
-	for (int i = 0; i < tally->nclasses; i++)
-	{
-		if (i != own && (other < 0 || nw_scaled_compare(tally->value[i], tally->value[other]) > 0))
-			other = i;
-	}
+	other = nw_verdict_rival(&tally->verdict, own);
 	suspect = &suspects->item[suspects->n++];
 	suspect->row = answer->own_row;
-	suspect->suggested = tally->class[other];
-	suspect->probability = nw_tally_probability(tally, own);
-	suspect->log_margin = nw_scaled_log_ratio(tally->value[own], tally->value[other]);
-	suspect->margin = suspect->probability - nw_tally_probability(tally, other);
+	suspect->suggested = tally->verdict.class[other];
+	suspect->probability = nw_verdict_probability(&tally->verdict, own);
+	suspect->log_margin =
+		nw_scaled_log_ratio(tally->verdict.value[own], tally->verdict.value[other]);
+	suspect->margin = suspect->probability - nw_verdict_probability(&tally->verdict, other);
 }
 
 /* The id of a row; NULL where it is null. */
@@ -215,10 +212,10 @@ typedef struct Diagnosis
 /* Store one line of a query's most helpful or most harmful supports. */
 static void
 store_influence(Diagnosis *diagnosis, const NwAnswer *answer, NwBytes predicted, bool helpful,
-                int rank, const NwTopItem *item, double influence)
+                int rank, const NwHeavy *item, double influence)
 {
 	const NwTally *tally = &answer->tally;
-	double weight = nw_scaled_ratio(nw_scaled_exp(item->score), tally->total);
+	double weight = nw_scaled_ratio(nw_scaled_exp(item->score), tally->verdict.total);
 	Datum values[] = {Int64GetDatum(diagnosis->pair->support->set->set_id),
 	                  Int64GetDatum(diagnosis->pair->queries->set->set_id),
 	                  BoolGetDatum(helpful),
@@ -258,24 +255,12 @@ make_terms(Terms *terms, const NwAnswer *answer, const NwBatch *batch)
 	terms->bin = palloc_extended(sizeof(double) * support->n, MCXT_ALLOC_HUGE);
 	terms->hi = palloc_extended(sizeof(uint64_t) * support->n, MCXT_ALLOC_HUGE);
 	terms->lo = palloc_extended(sizeof(uint64_t) * support->n, MCXT_ALLOC_HUGE);
+	nw_answer_scores(batch, answer, 0, true, -HUGE_VAL, terms->score);
 	for (int c = 0; c < support->nchunks; c++)
 	{
-		const NwChunk *chunk = &support->chunk[c];
-		double *score = terms->score + base;
-
-		nw_query_score(&answer->tally.query, answer->measure + base, chunk->n, score);
-		for (int i = 0; chunk->log_weight && i < chunk->n; i++)
-			score[i] += chunk->log_weight[i];
-		nw_simd->exp_split(score, chunk->n, terms->bin + base, terms->hi + base, terms->lo + base);
-		for (int i = 0; batch->leave_one_out && i < chunk->n; i++)
-		{
-			if (answer->query_id && chunk->id[i] && strcmp(answer->query_id, chunk->id[i]) == 0)
-			{
-				score[i] = terms->bin[base + i] = -HUGE_VAL;
-				terms->hi[base + i] = terms->lo[base + i] = 0;
-			}
-		}
-		base += chunk->n;
+		nw_mass_split(terms->score + base, support->chunk[c].n, terms->bin + base, terms->hi + base,
+		              terms->lo + base);
+		base += support->chunk[c].n;
 	}
 }
 
@@ -305,17 +290,17 @@ add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally, c
 	const int *order = nw_labels_order(support->labels);
 	NwShares of_total;
 
-	nw_shares_init(&of_total, tally->total);
+	nw_shares_init(&of_total, tally->verdict.total);
 	for (int c = 0; c < support->labels->n; c++)
 	{
 		bool own = order[c] == answer->truth_class;
-		int position = nw_tally_position(tally, order[c]);
+		int position = nw_verdict_find(&tally->verdict, order[c]);
 		NwShares of_class;
 
 		if (position < 0)
 			continue;
 		if (own)
-			nw_shares_init(&of_class, tally->value[position]);
+			nw_shares_init(&of_class, tally->verdict.value[position]);
 		for (int64 i = support->class_start[c]; i < support->class_start[c + 1]; i++)
 		{
 			double score = terms->score[i];
@@ -331,7 +316,7 @@ add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally, c
 				influence = own ? nw_log1p(-w) - nw_log1p(-v) : nw_log1p(-w);
 			else
 			{
-				NwTopItem item = {.score = score, .class = order[c]};
+				NwHeavy item = {.score = score, .class = order[c]};
 
 				influence = nw_item_influence(tally, &item, answer->truth_class);
 			}
@@ -350,11 +335,11 @@ add_diagnosis(const NwAnswer *answer, void *arg)
 	Terms terms;
 	MemoryContext query_mcxt;
 	MemoryContext caller;
-	NwBytes predicted = nw_tally_label(&tally, nw_tally_best(&tally));
+	NwBytes predicted = nw_tally_label(&tally, nw_verdict_winner(&tally.verdict));
 
 	if (++diagnosis->asked % 16 == 0)
 		nw_progress("diagnosing query", diagnosis->asked, -1);
-	if (!answer->labelled || nw_tally_position(&tally, answer->truth_class) < 0)
+	if (!answer->labelled || nw_verdict_find(&tally.verdict, answer->truth_class) < 0)
 		return;
 
 	query_mcxt =
@@ -368,7 +353,7 @@ add_diagnosis(const NwAnswer *answer, void *arg)
 		                nw_item_influence(&tally, &tally.top.item[i], answer->truth_class));
 	for (int i = 0; i < tally.others.n; i++)
 	{
-		const NwTopItem *item = &tally.others.item[i];
+		const NwHeavy *item = &tally.others.item[i];
 
 		store_influence(diagnosis, answer, predicted, false, i + 1, item,
 		                nw_item_influence(&tally, item, answer->truth_class));

@@ -56,19 +56,20 @@ init_batch(NwBatch *batch, const NwPair *pair, NwAnswerCallback callback, void *
 static double
 truth_probability(const NwAnswer *answer)
 {
-	int i = nw_tally_position(&answer->tally, answer->truth_class);
+	int i = nw_verdict_find(&answer->tally.verdict, answer->truth_class);
 
-	return i < 0 ? 0 : nw_tally_probability(&answer->tally, i);
+	return i < 0 ? 0 : nw_verdict_probability(&answer->tally.verdict, i);
 }
 
 /* The cross-entropy of the answer; infinite where the label has no support. */
 static double
 loss(const NwAnswer *answer)
 {
-	int i = nw_tally_position(&answer->tally, answer->truth_class);
+	int i = nw_verdict_find(&answer->tally.verdict, answer->truth_class);
 
-	return i < 0 ? get_float8_infinity()
-	             : -nw_scaled_log_ratio(answer->tally.value[i], answer->tally.total);
+	return i < 0
+	           ? get_float8_infinity()
+	           : -nw_scaled_log_ratio(answer->tally.verdict.value[i], answer->tally.verdict.total);
 }
 
 /* Where rows of a result go. */
@@ -83,7 +84,7 @@ static void
 put_prediction(const NwAnswer *answer, void *arg)
 {
 	RowSink *sink = arg;
-	int best = nw_tally_best(&answer->tally);
+	int best = nw_verdict_winner(&answer->tally.verdict);
 	Datum values[6 + NW_PAIR_COLUMNS];
 	bool nulls[6 + NW_PAIR_COLUMNS] = {false};
 
@@ -92,7 +93,7 @@ put_prediction(const NwAnswer *answer, void *arg)
 	nulls[1] = nulls[4] = nulls[5] = !answer->labelled;
 	values[1] = nulls[1] ? (Datum) 0 : nw_bytes_datum(answer->truth);
 	values[2] = nw_bytes_datum(nw_tally_label(&answer->tally, best));
-	values[3] = Float8GetDatum(nw_tally_probability(&answer->tally, best));
+	values[3] = Float8GetDatum(nw_verdict_probability(&answer->tally.verdict, best));
 	values[4] = Float8GetDatum(truth_probability(answer));
 	values[5] = Float8GetDatum(loss(answer));
 	nw_pair_values(sink->pair, sink->pair->support->set->tau, values + 6);
@@ -141,12 +142,12 @@ static double
 brier_score(const NwAnswer *answer)
 {
 	const NwTally *tally = &answer->tally;
-	int truth = nw_tally_position(tally, answer->truth_class);
+	int truth = nw_verdict_find(&tally->verdict, answer->truth_class);
 	double sum = truth < 0 ? 1 : 0;
 
-	for (int i = 0; i < tally->nclasses; i++)
+	for (int i = 0; i < tally->verdict.n; i++)
 	{
-		double diff = nw_tally_probability(tally, i) - (i == truth);
+		double diff = nw_verdict_probability(&tally->verdict, i) - (i == truth);
 
 		sum += diff * diff;
 	}
@@ -159,7 +160,7 @@ add_scores(const NwAnswer *answer, void *arg)
 {
 	Scores *scores = arg;
 	const NwTally *tally = &answer->tally;
-	int best = nw_tally_best(tally);
+	int best = nw_verdict_winner(&tally->verdict);
 	bool correct;
 
 	if (!answer->labelled)
@@ -167,16 +168,16 @@ add_scores(const NwAnswer *answer, void *arg)
 		scores->unlabelled++;
 		return;
 	}
-	correct = tally->class[best] == answer->truth_class;
+	correct = tally->verdict.class[best] == answer->truth_class;
 	scores->n++;
 	if (!correct)
 		scores->wrong++;
-	if (nw_tally_position(tally, answer->truth_class) < 0)
+	if (nw_verdict_find(&tally->verdict, answer->truth_class) < 0)
 		scores->unseen++;
 	else
 		nw_sum_add(&scores->loss, loss(answer));
 	nw_sum_add(&scores->brier, brier_score(answer));
-	nw_bins_add(scores->bins, nw_tally_probability(tally, best), correct);
+	nw_bins_add(scores->bins, nw_verdict_probability(&tally->verdict, best), correct);
 	for (int i = 0; i < tally->top.n; i++)
 	{
 		scores->heaviest++;
@@ -259,7 +260,7 @@ add_confusion(const NwAnswer *answer, void *arg)
 {
 	Confusion *confusion = arg;
 	const NwTally *tally = &answer->tally;
-	int best = nw_tally_best(tally);
+	int best = nw_verdict_winner(&tally->verdict);
 	int key[2];
 	int known = confusion->pairs->n;
 	int i;
@@ -276,7 +277,8 @@ add_confusion(const NwAnswer *answer, void *arg)
 	}
 	if (i == known)
 		confusion->cell[i] = (Cell) {.truth = key[0], .predicted = key[1]};
-	nw_bin_add(&confusion->cell[i].bin, nw_tally_probability(tally, best), key[0] == key[1]);
+	nw_bin_add(&confusion->cell[i].bin, nw_verdict_probability(&tally->verdict, best),
+	           key[0] == key[1]);
 }
 
 /* Order cells by truth, then prediction, in byte order, for qsort_arg. */
@@ -335,11 +337,11 @@ static void
 add_reliability(const NwAnswer *answer, void *arg)
 {
 	NwBins *bins = arg;
-	int best = nw_tally_best(&answer->tally);
+	int best = nw_verdict_winner(&answer->tally.verdict);
 
 	if (answer->labelled)
-		nw_bins_add(bins, nw_tally_probability(&answer->tally, best),
-		            answer->tally.class[best] == answer->truth_class);
+		nw_bins_add(bins, nw_verdict_probability(&answer->tally.verdict, best),
+		            answer->tally.verdict.class[best] == answer->truth_class);
 }
 
 /*

@@ -13,7 +13,7 @@
 #include "sql/influence.h"
 
 double
-nw_item_influence(const NwTally *tally, const NwTopItem *item, int truth_class)
+nw_item_influence(const NwTally *tally, const NwHeavy *item, int truth_class)
 {
 	NwScaled others = {0, 0};
 	NwScaled rest;
@@ -21,11 +21,11 @@ nw_item_influence(const NwTally *tally, const NwTopItem *item, int truth_class)
 	uint64_t hi;
 	uint64_t lo;
 
-	for (int i = 0; i < tally->nclasses; i++)
+	for (int i = 0; i < tally->verdict.n; i++)
 	{
-		if (tally->class[i] != item->class)
+		if (tally->verdict.class[i] != item->class)
 		{
-			NwScaled both[2] = {others, tally->value[i]};
+			NwScaled both[2] = {others, tally->verdict.value[i]};
 
 			others = nw_scaled_sum(both, 2);
 		}
@@ -37,17 +37,17 @@ nw_item_influence(const NwTally *tally, const NwTopItem *item, int truth_class)
 
 /* Return the supports of one list, most influential first. */
 static void
-put_items(ReturnSetInfo *result, const NwTally *tally, const NwTop *top, int truth_class,
+put_items(ReturnSetInfo *result, const NwTally *tally, const NwHeaviest *top, int truth_class,
           const char *effect)
 {
 	for (int i = 0; i < top->n; i++)
 	{
-		const NwTopItem *item = &top->item[i];
+		const NwHeavy *item = &top->item[i];
 		Datum values[6] = {
 			item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
 			nw_bytes_datum(tally->labels->text[item->class]),
 			Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
-			Float8GetDatum(nw_scaled_ratio(nw_scaled_exp(item->score), tally->total)),
+			Float8GetDatum(nw_scaled_ratio(nw_scaled_exp(item->score), tally->verdict.total)),
 			Float8GetDatum(truth_class < 0 ? 0 : nw_item_influence(tally, item, truth_class)),
 			CStringGetTextDatum(effect)};
 		bool nulls[6] = {false};
@@ -87,9 +87,9 @@ nw_influence(FunctionCallInfo fcinfo, NwQueryForm form)
 	nw_call_classes(&call, fcinfo, 4);
 	nw_call_exclude(&call, fcinfo, 5);
 
-	tally = nw_tally(&call);
+	tally = nw_call_tally(&call);
 	truth_class = nw_labels_find_text(tally->labels, call.truth);
-	if (nw_tally_position(tally, truth_class) < 0)
+	if (nw_verdict_find(&tally->verdict, truth_class) < 0)
 		truth_class = -1;
 	put_items(result, tally, &tally->top, truth_class, "helpful");
 	put_items(result, tally, &tally->others, truth_class, "harmful");

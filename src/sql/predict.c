@@ -48,11 +48,11 @@ nw_predict(FunctionCallInfo fcinfo, NwQueryForm form)
 	nw_call_classes(&call, fcinfo, 2);
 	nw_call_exclude(&call, fcinfo, 3);
 	min_confidence = confidence_argument(fcinfo, 4);
-	call.label_only = min_confidence == 0;
-
-	tally = nw_tally(&call);
-	best = nw_tally_best(tally);
-	if (nw_tally_probability(tally, best) < min_confidence)
+	if (min_confidence == 0)
+		return nw_bytes_datum(nw_call_label(&call));
+	tally = nw_call_tally(&call);
+	best = nw_verdict_winner(&tally->verdict);
+	if (nw_verdict_probability(&tally->verdict, best) < min_confidence)
 		PG_RETURN_NULL();
 	return nw_bytes_datum(nw_tally_label(tally, best));
 }
@@ -80,10 +80,10 @@ nw_classify(FunctionCallInfo fcinfo, NwQueryForm form)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 
-	tally = nw_tally(&call);
-	best = nw_tally_best(tally);
+	tally = nw_call_tally(&call);
+	best = nw_verdict_winner(&tally->verdict);
 	values[0] = nw_bytes_datum(nw_tally_label(tally, best));
-	values[1] = Float8GetDatum(nw_tally_probability(tally, best));
+	values[1] = Float8GetDatum(nw_verdict_probability(&tally->verdict, best));
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
@@ -93,12 +93,7 @@ NW_QUERY_FUNCTION(nw_classify);
 static int
 compare_probability(const void *a, const void *b, void *arg)
 {
-	const NwTally *tally = arg;
-	int i = *(const int *) a;
-	int j = *(const int *) b;
-	int cmp = nw_scaled_compare(tally->value[j], tally->value[i]);
-
-	return cmp != 0 ? cmp : i - j;
+	return nw_verdict_rank(arg, *(const int *) a, *(const int *) b);
 }
 
 /*
@@ -120,15 +115,15 @@ nw_predict_proba(FunctionCallInfo fcinfo, NwQueryForm form)
 	nw_call_classes(&call, fcinfo, 2);
 	nw_call_exclude(&call, fcinfo, 3);
 
-	tally = nw_tally(&call);
-	rank = palloc_extended(tally->nclasses * sizeof(int), MCXT_ALLOC_HUGE);
-	for (int i = 0; i < tally->nclasses; i++)
+	tally = nw_call_tally(&call);
+	rank = palloc_extended(tally->verdict.n * sizeof(int), MCXT_ALLOC_HUGE);
+	for (int i = 0; i < tally->verdict.n; i++)
 		rank[i] = i;
-	qsort_arg(rank, tally->nclasses, sizeof(int), compare_probability, tally);
-	for (int i = 0; i < tally->nclasses && i < top; i++)
+	qsort_arg(rank, tally->verdict.n, sizeof(int), compare_probability, &tally->verdict);
+	for (int i = 0; i < tally->verdict.n && i < top; i++)
 	{
 		Datum values[2] = {nw_bytes_datum(nw_tally_label(tally, rank[i])),
-		                   Float8GetDatum(nw_tally_probability(tally, rank[i]))};
+		                   Float8GetDatum(nw_verdict_probability(&tally->verdict, rank[i]))};
 		bool nulls[2] = {false, false};
 
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
@@ -173,10 +168,10 @@ nw_regress(FunctionCallInfo fcinfo, NwQueryForm form)
 		PG_RETURN_NULL();
 	nw_call_exclude(&call, fcinfo, 2);
 
-	tally = nw_tally(&call);
-	for (int i = 0; i < tally->nclasses; i++)
-		mean +=
-			nw_tally_probability(tally, i) * label_number(nw_tally_label(tally, i), call.support);
+	tally = nw_call_tally(&call);
+	for (int i = 0; i < tally->verdict.n; i++)
+		mean += nw_verdict_probability(&tally->verdict, i) *
+		        label_number(nw_tally_label(tally, i), call.support);
 	PG_RETURN_FLOAT8(mean);
 }
 

@@ -22,7 +22,8 @@
 
 #include "bytes/aggregate_state.h"
 #include "compat.h"
-#include "math/mass.h"
+#include "grow.h"
+#include "math/verdict.h"
 #include "sets/labels.h"
 #include "sets/registry.h"
 #include "sql/args.h"
@@ -34,15 +35,6 @@ typedef struct VoteState
 	int allocated;
 	MemoryContext mcxt;
 } VoteState;
-
-/* A finished vote: classes in byte order, and their masses. */
-typedef struct Vote
-{
-	int n;
-	const int *order;
-	NwScaled *value;
-	NwScaled total;
-} Vote;
 
 PG_FUNCTION_INFO_V1(nw_vote_accum);
 PG_FUNCTION_INFO_V1(nw_vote_combine);
@@ -67,19 +59,11 @@ static NwMass *
 label_mass(VoteState *state, NwBytes label)
 {
 	int class = nw_labels_add_text(state->labels, label);
+	int old = state->allocated;
 
-	if (class >= state->allocated)
-	{
-		int old = state->allocated;
-
-		state->allocated = Max(16, 2 * old);
-		if (state->mass == NULL)
-			state->mass = MemoryContextAlloc(state->mcxt, state->allocated * sizeof(NwMass));
-		else
-			state->mass = repalloc_huge(state->mass, state->allocated * sizeof(NwMass));
-		for (int i = old; i < state->allocated; i++)
-			nw_mass_clear(&state->mass[i]);
-	}
+	NW_RESERVE(state->mcxt, state->mass, state->allocated, class + 1);
+	for (; old < state->allocated; old++)
+		nw_mass_clear(&state->mass[old]);
 	return &state->mass[class];
 }
 
@@ -206,25 +190,21 @@ nw_vote_deserialize(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* Put the classes in order and add them up; false where there are none. */
-static bool
-finish_vote(FunctionCallInfo fcinfo, Vote *vote)
+/* Put the classes in order and add them up; NULL where there are none. */
+static VoteState *
+finish_vote(FunctionCallInfo fcinfo, NwVerdict *verdict)
 {
 	VoteState *state;
+	int n;
 
 	(void) state_context(fcinfo);
 	if (PG_ARGISNULL(0))
-		return false;
+		return NULL;
 	state = (VoteState *) PG_GETARG_POINTER(0);
-	vote->n = state->labels->n;
-	if (vote->n == 0)
-		return false;
-	vote->order = nw_labels_order(state->labels);
-	vote->value = palloc_extended(vote->n * sizeof(NwScaled), MCXT_ALLOC_HUGE);
-	for (int i = 0; i < vote->n; i++)
-		vote->value[i] = nw_mass_value(&state->mass[vote->order[i]]);
-	vote->total = nw_scaled_sum(vote->value, vote->n);
-	return true;
+	n = state->labels->n;
+	verdict->class = palloc_extended(Max(n, 1) * sizeof(int), MCXT_ALLOC_HUGE);
+	verdict->value = palloc_extended(Max(n, 1) * sizeof(NwScaled), MCXT_ALLOC_HUGE);
+	return nw_verdict_close(verdict, state->mass, nw_labels_order(state->labels), n) ? state : NULL;
 }
 
 /* A double as a numeric that gives the same double back. */
@@ -241,27 +221,26 @@ exact_numeric(double value)
 Datum
 nw_vote_final(PG_FUNCTION_ARGS)
 {
-	Vote vote;
-	const NwBytes *text;
+	NwVerdict verdict;
+	VoteState *state = finish_vote(fcinfo, &verdict);
 	JsonbParseState *parse = NULL;
 	JsonbValue *result;
 
-	if (!finish_vote(fcinfo, &vote))
+	if (state == NULL)
 		PG_RETURN_NULL();
-	text = ((VoteState *) PG_GETARG_POINTER(0))->labels->text;
-
 	pushJsonbValue(&parse, WJB_BEGIN_OBJECT, NULL);
-	for (int i = 0; i < vote.n; i++)
+	for (int i = 0; i < verdict.n; i++)
 	{
+		NwBytes label = state->labels->text[verdict.class[i]];
 		JsonbValue key;
 		JsonbValue value;
 
 		key.type = jbvString;
-		key.val.string.val = unconstify(char *, text[vote.order[i]].data);
-		key.val.string.len = text[vote.order[i]].len;
+		key.val.string.val = unconstify(char *, label.data);
+		key.val.string.len = label.len;
 		pushJsonbValue(&parse, WJB_KEY, &key);
 		value.type = jbvNumeric;
-		value.val.numeric = exact_numeric(nw_scaled_ratio(vote.value[i], vote.total));
+		value.val.numeric = exact_numeric(nw_verdict_probability(&verdict, i));
 		pushJsonbValue(&parse, WJB_VALUE, &value);
 	}
 	result = pushJsonbValue(&parse, WJB_END_OBJECT, NULL);
@@ -272,15 +251,10 @@ nw_vote_final(PG_FUNCTION_ARGS)
 Datum
 nw_argmax_final(PG_FUNCTION_ARGS)
 {
-	Vote vote;
-	int best = 0;
+	NwVerdict verdict;
+	VoteState *state = finish_vote(fcinfo, &verdict);
 
-	if (!finish_vote(fcinfo, &vote))
+	if (state == NULL)
 		PG_RETURN_NULL();
-	for (int i = 1; i < vote.n; i++)
-	{
-		if (nw_scaled_compare(vote.value[i], vote.value[best]) > 0)
-			best = i;
-	}
-	return nw_bytes_datum(((VoteState *) PG_GETARG_POINTER(0))->labels->text[vote.order[best]]);
+	return nw_bytes_datum(state->labels->text[verdict.class[nw_verdict_winner(&verdict)]]);
 }

@@ -28,15 +28,15 @@ nw_weights(FunctionCallInfo fcinfo, NwQueryForm form)
 	nw_call_classes(&call, fcinfo, 3);
 	nw_call_exclude(&call, fcinfo, 4);
 
-	tally = nw_tally(&call);
+	tally = nw_call_tally(&call);
 	for (int i = 0; i < tally->top.n; i++)
 	{
-		const NwTopItem *item = &tally->top.item[i];
+		const NwHeavy *item = &tally->top.item[i];
 		NwScaled term = nw_scaled_exp(item->score);
 		Datum values[4] = {item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
 		                   nw_bytes_datum(tally->labels->text[item->class]),
 		                   Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
-		                   Float8GetDatum(nw_scaled_ratio(term, tally->total))};
+		                   Float8GetDatum(nw_scaled_ratio(term, tally->verdict.total))};
 		bool nulls[4] = {item->id == NULL, false, false, false};
 
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);

@@ -1,0 +1,28 @@
+/*
+ * math/verdict.h
+ *		Which class wins, and how probable each class is.
+ *
+ * Pure C: no PostgreSQL, no allocation, no errors.
+ */
+#ifndef NW_MATH_VERDICT_H
+#define NW_MATH_VERDICT_H
+
+#include "math/mass.h"
+
+/* The classes of a prediction that have mass, in byte order of their labels. */
+typedef struct NwVerdict
+{
+	int n;
+	int *class;      /* [n] their numbers */
+	NwScaled *value; /* [n] their masses */
+	NwScaled total;
+} NwVerdict;
+
+extern bool nw_verdict_close(NwVerdict *verdict, const NwMass *mass, const int *order, int n);
+extern int nw_verdict_find(const NwVerdict *verdict, int class);
+extern int nw_verdict_winner(const NwVerdict *verdict);
+extern int nw_verdict_rival(const NwVerdict *verdict, int place);
+extern int nw_verdict_rank(const NwVerdict *verdict, int i, int j);
+extern double nw_verdict_probability(const NwVerdict *verdict, int i);
+
+#endif /* NW_MATH_VERDICT_H */

@@ -1,0 +1,52 @@
+/*
+ * sql/index_work.c
+ *		Show how an nw index finds a label: nw_index_work.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+
+#include "sql/args.h"
+
+/*
+ * nw_index_work(query, support text, classes text[])
+ * returns one row: label text, engine text, settled_by text, lists bigint,
+ * lists_pruned bigint, supports bigint, by_list bigint, by_code bigint,
+ * exact bigint, pages bigint, heap_checks bigint
+ */
+static Datum
+nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
+{
+	NwCall call;
+	NwSearchWork work;
+	TupleDesc desc;
+	Datum values[11];
+	bool nulls[11] = {false};
+	bool by_index;
+
+	if (!nw_call_init(&call, fcinfo, form, 1))
+		PG_RETURN_NULL();
+	nw_call_classes(&call, fcinfo, 2);
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = nw_bytes_datum(nw_call_explained(&call, &work, &by_index));
+	values[1] = CStringGetTextDatum(by_index ? "index" : "executor");
+	values[2] = CStringGetTextDatum(work.exact > 0     ? "exact"
+	                                : work.by_code > 0 ? "codes"
+	                                                   : "lists");
+	values[3] = Int64GetDatum(work.lists);
+	values[4] = Int64GetDatum(work.lists_pruned);
+	values[5] = Int64GetDatum(work.supports);
+	values[6] = Int64GetDatum(work.by_list);
+	values[7] = Int64GetDatum(work.by_code);
+	values[8] = Int64GetDatum(work.exact);
+	values[9] = Int64GetDatum(work.reading.pages);
+	values[10] = Int64GetDatum(work.reading.heap_checks);
+	for (int i = 2; i < 11 && !by_index; i++)
+		nulls[i] = true;
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+NW_QUERY_FUNCTION(nw_index_work);
