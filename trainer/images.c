@@ -1,11 +1,12 @@
 /*
  * images.c: decoding, fitting and normalising images.
  */
+#include <stdio.h> /* before jpeglib.h, which needs it */
+
 #include <jpeglib.h>
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,10 +7,11 @@
  * An image of class k shows stripes whose angle is k's, at a random place, with
  * noise over it.
  */
+#include <stdio.h> /* before jpeglib.h, which needs it */
+
 #include <jpeglib.h>
 #include <math.h>
 #include <png.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
