@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../trainer/extractor.h"
+#include "run/embedder.h"
 
 #define MAX_RUNS 64
 

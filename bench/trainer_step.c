@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "../trainer/step.h"
-#include "../trainer/stepper.h"
+#include "net/step_graph.h"
+#include "run/step_runner.h"
 
 /* Return the CPU seconds the process has used. */
 static double

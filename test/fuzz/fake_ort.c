@@ -1,6 +1,6 @@
 /*
  * fake_ort.c
- *		A runtime that runs nothing.  Stands in for trainer/ort.c.
+ *		A runtime that runs nothing.  Stands in for trainer/ort/runtime.c.
  *
  * It is as hostile as it may be: it folds no constants and checks no model, so
  * that whatever the file says comes through.

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/dataset.h"
 #include "harness.h"
-#include "source.h"
 
 /* Open the files, and look at every image. */
 static void

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/image.h"
 #include "harness.h"
-#include "images.h"
 
 typedef struct Work
 {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backbone.h"
+#include "graph/ops.h"
 #include "harness.h"
-#include "ops.h"
+#include "net/backbone.h"
 
 #define BATCH 2
 #define SIDE 8

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/options.h"
 #include "harness.h"
-#include "options.h"
 
 #define MOST 3
 

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extractor.h"
 #include "fake_ort.h"
 #include "harness.h"
-#include "train.h"
+#include "run/embedder.h"
+#include "run/train.h"
 
 /* Take a shape: dimensions of a byte, 0xff for an open one. */
 static NwShape

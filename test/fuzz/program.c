@@ -1,7 +1,7 @@
 /*
  * program.c
  *		The surroundings of the external program: messages, files, and an end
- *		that is none.  Stands in for trainer/message.c.
+ *		that is none.  Stands in for trainer/base/message.c.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/util.h"
 #include "harness.h"
-#include "util.h"
 
 #define FILES 3
 #define FIRST_FILE 100 /* descriptors of our own are from here on */

@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trainer/model.h"
-#include "../../trainer/ops.h"
-#include "../../trainer/ort.h"
-#include "../../trainer/step.h"
-#include "../../trainer/stepper.h"
+#include "graph/model.h"
+#include "graph/ops.h"
+#include "net/step_graph.h"
+#include "ort/runtime.h"
+#include "run/step_runner.h"
 
 static const char *folder;
 static NwDevice device;

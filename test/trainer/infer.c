@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trainer/cache.h"
-#include "../../trainer/extractor.h"
+#include "data/fitted.h"
+#include "run/embedder.h"
 
 static NwRuntime *rt;
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trainer/conv.h"
-#include "../../trainer/fused.h"
+#include "math/conv.h"
+#include "math/fused.h"
 
 static int failed;
 static NwRng rng;

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "../../trainer/util.h"
+#include "base/util.h"
 
 /* Draw an image [size, size, channels]. */
 static void

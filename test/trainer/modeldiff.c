@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trainer/model.h"
+#include "graph/model.h"
 
 /* Tell whether a tensor of one model has the bits of one of the other. */
 static bool

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../trainer/graph.h"
-#include "../../trainer/images.h"
-#include "../../trainer/model.h"
-#include "../../trainer/pipe.h"
-#include "../../trainer/sampler.h"
+#include "data/image.h"
+#include "data/sampler.h"
+#include "graph/graph.h"
+#include "graph/model.h"
+#include "run/batch_queue.h"
 
 static int failed;
 

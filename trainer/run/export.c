@@ -1,0 +1,106 @@
+/*
+ * run/export.c: a trained model as one ONNX file with all that is needed to use it.
+ */
+#include <string.h>
+
+#include "graph/ops.h"
+#include "run/train.h"
+
+/* any number that is no dimension of a network, to tell the batch apart */
+#define PLACEHOLDER_BATCH 3
+
+/* Say whether a graph has its batch's size written into a node. */
+static bool
+batch_is_fixed(const NwGraph *g)
+{
+	for (int i = 0; i < g->n_nodes; i++)
+		if (strcmp(g->node[i].type, "Expand") == 0)
+			return true;
+	return false;
+}
+
+/* Emit a model for use: images -> embedding, and logits where it has an FC head. */
+static NwGraph *
+inference_graph(const NwModelSpec *spec, NwStates *states, int64_t batch)
+{
+	NwGraph *g = nw_graph_new(NW_FOR_EXPORT, false, states, 0);
+	NwT images =
+		nw_input(g, "images", NW_FLOAT, NW_SHAPE(batch, spec->channels, spec->height, spec->width));
+	NwT z = nw_model_embedding(g, spec, images);
+
+	if (spec->head == NW_HEAD_FC)
+	{
+		NwT logits = nw_linear(g, "head", z, spec->classes);
+
+		/* a trailing 1 meets each class's bias: (z, 1) . (W_c, b_c) */
+		nw_output(g, "embedding", nw_pad(g, z, (int64_t[]) {0, 0, 0, 1}, 1));
+		nw_output(g, "logits", logits);
+	}
+	else
+		nw_output(g, "embedding", z);
+	return g;
+}
+
+/* Describe how to use a model. */
+static void
+describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *pre,
+         const NwSource *source, const NwMetas *settings)
+{
+	NwBuf classes = {0};
+	NwBuf mean = {0};
+	NwBuf std = {0};
+
+	nw_buf_add(&classes, "[", 1);
+	for (int i = 0; i < source->n_classes; i++)
+	{
+		if (i > 0)
+			nw_buf_add(&classes, ",", 1);
+		nw_buf_json(&classes, source->classes[i]);
+	}
+	nw_buf_add(&classes, "]", 1);
+	for (int i = 0; i < pre->channels; i++)
+	{
+		nw_buf_printf(&mean, "%s%.9g", i ? "," : "", pre->mean[i]);
+		nw_buf_printf(&std, "%s%.9g", i ? "," : "", pre->std[i]);
+	}
+	nw_meta_set(m, "nwhead.format", "1");
+	nw_meta_set(m, "nwhead.head", "%s", spec->head == NW_HEAD_FC ? "fc" : "nw");
+	nw_meta_set(m, "nwhead.kernel", "%s", spec->head == NW_HEAD_FC ? "dot" : "euclidean");
+	nw_meta_set(m, "nwhead.tau", "%.9g", spec->head == NW_HEAD_FC ? 1.0 : spec->tau);
+	nw_meta_set(m, "nwhead.dim", "%lld", (long long) dim);
+	nw_meta_set(m, "nwhead.channels", "%d", pre->channels);
+	nw_meta_set(m, "nwhead.height", "%d", pre->height);
+	nw_meta_set(m, "nwhead.width", "%d", pre->width);
+	nw_meta_set(m, "nwhead.zoom", "%.9g", pre->zoom);
+	nw_meta_set(m, "nwhead.mean", "%s", mean.data);
+	nw_meta_set(m, "nwhead.std", "%s", std.data);
+	nw_meta_set(m, "nwhead.classes", "%s", classes.data);
+	for (int i = 0; i < settings->n; i++)
+		nw_meta_set(m, settings->item[i].key, "%s", settings->item[i].value);
+	nw_buf_free(&classes);
+	nw_buf_free(&mean);
+	nw_buf_free(&std);
+}
+
+/* Write a trained model. */
+void
+nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwPreprocess *pre,
+          const NwSource *source, const NwMetas *settings)
+{
+	NwGraph *g = inference_graph(spec, states, PLACEHOLDER_BATCH);
+	bool fixed = batch_is_fixed(g);
+	NwMetas meta = {0};
+	NwBuf b;
+
+	if (fixed)
+	{
+		nw_graph_free(g);
+		g = inference_graph(spec, states, 1);
+	}
+	describe(&meta, spec, NW_DIM(g, g->output[0].t, 1), pre, source, settings);
+	nw_graph_pack(g, &meta, !fixed, &b);
+	nw_write_file(path, b.data, b.len);
+	nw_buf_free(&b);
+	nw_metas_free(&meta);
+	nw_graph_free(g);
+}
