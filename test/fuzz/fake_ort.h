@@ -5,6 +5,7 @@
 #ifndef NW_FAKE_ORT_H
 #define NW_FAKE_ORT_H
 
+#include "graph/shape.h"
 #include "ort/runtime.h"
 
 #define FAKE_PORTS 3

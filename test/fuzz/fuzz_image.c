@@ -7,8 +7,8 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/memory.h"
 #include "data/image.h"
 #include "harness.h"
 

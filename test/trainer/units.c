@@ -7,10 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/batch_spec.h"
+#include "data/dataset.h"
 #include "data/image.h"
 #include "data/sampler.h"
 #include "graph/graph.h"
-#include "graph/model.h"
+#include "graph/meta.h"
+#include "graph/onnx_read.h"
+#include "graph/onnx_write.h"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "onnx.pb-c.h"
 #include "run/batch_queue.h"
 
 static int failed;
@@ -24,10 +34,10 @@ check(bool ok, const char *what)
 }
 
 /* Make a source of n images of so many classes, in turn; the last class has `few`. */
-static NwSource *
+static NwDataset *
 make_source(int n, int classes, int few)
 {
-	NwSource *s = nw_alloc0(sizeof(NwSource));
+	NwDataset *s = nw_alloc0(sizeof(NwDataset));
 	char **names = nw_alloc((size_t) n * sizeof(char *));
 
 	s->n = n;
@@ -38,7 +48,7 @@ make_source(int n, int classes, int few)
 
 		names[i] = nw_printf("c%03d", k);
 	}
-	nw_source_set_labels(s, names);
+	nw_dataset_set_labels(s, names);
 	return s;
 }
 
@@ -46,7 +56,7 @@ make_source(int n, int classes, int few)
 static void
 test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
 {
-	NwSource *s = make_source(n, classes, few);
+	NwDataset *s = make_source(n, classes, few);
 	NwSampler *sampler;
 	NwChoice a;
 	NwChoice b;
@@ -114,7 +124,7 @@ test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
 static void
 test_epochs(void)
 {
-	NwSource *s = make_source(96, 4, 0);
+	NwDataset *s = make_source(96, 4, 0);
 	NwBatchSpec spec = {.queries = 8, .slots = 3};
 	NwSampler *sampler = nw_sampler_new(s, &spec, 0, 3);
 	NwChoice c;
@@ -250,21 +260,21 @@ test_pipe(int threads)
 {
 	int64_t memory[3];
 	void *slots[3] = {&memory[0], &memory[1], &memory[2]};
-	NwPipe *p = nw_pipe_start(fill, NULL, 5, 1000, slots, 3, threads);
+	NwBatchQueue *p = nw_batch_queue_start(fill, NULL, 5, 1000, slots, 3, threads);
 	bool order = true;
 
 	for (int64_t i = 5; i < 1000; i++)
 	{
-		int64_t *s = nw_pipe_take(p);
+		int64_t *s = nw_batch_queue_take(p);
 
 		order &= *s == i;
-		nw_pipe_return(p);
+		nw_batch_queue_return(p);
 	}
-	nw_pipe_stop(p);
+	nw_batch_queue_stop(p);
 	check(order, "pipe: batches come in order");
-	p = nw_pipe_start(fill, NULL, 0, 1000, slots, 3, threads);
-	nw_pipe_take(p);
-	nw_pipe_stop(p);
+	p = nw_batch_queue_start(fill, NULL, 0, 1000, slots, 3, threads);
+	nw_batch_queue_take(p);
+	nw_batch_queue_stop(p);
 	check(true, "pipe: it can be stopped half-way");
 }
 
@@ -272,7 +282,7 @@ test_pipe(int threads)
 static void
 test_rng(void)
 {
-	NwRng r = nw_rng(1, 2, 3);
+	NwRandom r = nw_random(1, 2, 3);
 	int count[7] = {0};
 	double sum = 0;
 	double square = 0;
@@ -280,9 +290,9 @@ test_rng(void)
 
 	for (int i = 0; i < 70000; i++)
 	{
-		double v = nw_rng_normal(&r);
+		double v = nw_random_normal(&r);
 
-		count[nw_rng_below(&r, 7)]++;
+		count[nw_random_below(&r, 7)]++;
 		sum += v;
 		square += v * v;
 	}

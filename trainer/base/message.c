@@ -1,14 +1,14 @@
 /*
- * base/message.c: what the nwhead program tells its user, and how it ends.
+ * base/message.c: what the program tells its user, and how it ends.
  */
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/message.h"
 
-/* Print one message with its severity. */
 static void
 message(const char *severity, const char *fmt, va_list ap)
 {
@@ -51,18 +51,6 @@ nw_usage_error(const char *subcommand, const char *fmt, ...)
 	exit(NW_EXIT_USAGE);
 }
 
-/* Say something the user should know about. */
-void
-nw_warn(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	message("warning: ", fmt, ap);
-	va_end(ap);
-}
-
-/* Say what is going on. */
 void
 nw_info(const char *fmt, ...)
 {

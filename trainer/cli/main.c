@@ -4,8 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/message.h"
+#include "cli/embed_options.h"
+#include "cli/train_options.h"
+#include "ort/runtime.h"
 #include "run/embed.h"
 #include "run/train.h"
+#include "run/train_settings.h"
 
 #define VERSION "1.0"
 
@@ -32,9 +37,19 @@ main(int argc, char **argv)
 	else if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
 		printf("nwhead %s (ONNX Runtime %s)\n", VERSION, nw_runtime_version());
 	else if (strcmp(argv[1], "train") == 0)
-		return nw_train_main(argc - 1, argv + 1);
+	{
+		NwTrainSettings o;
+
+		nw_train_options(argc - 1, argv + 1, &o);
+		return nw_train(&o);
+	}
 	else if (strcmp(argv[1], "embed") == 0)
-		return nw_embed_main(argc - 1, argv + 1);
+	{
+		NwEmbedSettings o;
+
+		nw_embed_options(argc - 1, argv + 1, &o);
+		return nw_embed(&o);
+	}
 	else
 		nw_usage_error("", "unknown subcommand \"%s\"", argv[1]);
 	return 0;

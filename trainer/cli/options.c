@@ -3,13 +3,17 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
+#include "base/text.h"
 #include "cli/options.h"
+#include "data/dataset.h"
+#include "ort/device.h"
 
-/* Read a whole number within limits. */
 int64_t
 nw_parse_int(const char *subcommand, const char *option, const char *text, int64_t min, int64_t max)
 {
@@ -24,7 +28,6 @@ nw_parse_int(const char *subcommand, const char *option, const char *text, int64
 	return v;
 }
 
-/* Read a number within limits. */
 double
 nw_parse_double(const char *subcommand, const char *option, const char *text, double min,
                 double max)
@@ -58,7 +61,6 @@ nw_parse_list(const char *subcommand, const char *option, const char *text, doub
 	return n;
 }
 
-/* Read a device's name. */
 NwDevice
 nw_parse_device(const char *subcommand, const char *text)
 {
@@ -70,9 +72,9 @@ nw_parse_device(const char *subcommand, const char *text)
 	return d;
 }
 
-/* Take an option of a source; false where it is not one. */
-bool
-nw_source_option(const char *subcommand, int code, int argc, char **argv, NwSourceOptions *into)
+/* Take an option that says where images come from; false where it is not one. */
+static bool
+take_dataset_option(const char *subcommand, int code, int argc, char **argv, NwDatasetOptions *into)
 {
 	switch (code)
 	{
@@ -115,10 +117,35 @@ nw_source_option(const char *subcommand, int code, int argc, char **argv, NwSour
 	}
 }
 
-/* Check that exactly one source is named, and completely. */
+/* Read the options of a subcommand, one by one. */
 void
-nw_source_check(const char *subcommand, NwSourceOptions *o, const char *table_option,
-                bool labels_needed)
+nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOptions *dataset,
+                void *into)
+{
+	int code;
+
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, "", self->options, NULL)) != -1)
+	{
+		if (code == NW_OPT_HELP)
+		{
+			self->usage();
+			exit(0);
+		}
+		if (code == '?')
+			nw_usage_error(self->name, "unknown option, or one without its value: \"%s\"",
+			               argv[optind - 1]);
+		if (!take_dataset_option(self->name, code, argc, argv, dataset))
+			self->take(into, code);
+	}
+	if (optind < argc)
+		nw_usage_error(self->name, "too many arguments: \"%s\"", argv[optind]);
+}
+
+/* Check that the images' place is named once, and completely. */
+void
+nw_dataset_check(const char *subcommand, NwDatasetOptions *o, const char *table_option,
+                 bool labels_needed)
 {
 	int n = (o->folder != NULL) + (o->idx_images != NULL) + (o->table != NULL);
 
@@ -139,9 +166,9 @@ nw_source_check(const char *subcommand, NwSourceOptions *o, const char *table_op
 		o->dsn = "";
 }
 
-/* Describe the options of a source. */
+/* Print the part of the help that says where images come from. */
 void
-nw_source_usage(const char *table_option)
+nw_dataset_usage(const char *table_option)
 {
 	char *table = nw_printf("--%s REL", table_option);
 

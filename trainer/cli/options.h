@@ -5,9 +5,12 @@
 #define NW_OPTIONS_H
 
 #include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "data/dataset.h"
-#include "ort/runtime.h"
+#include "ort/device.h"
 
 /* codes of long options, past any character */
 enum
@@ -22,11 +25,12 @@ enum
 	NW_OPT_CLASS_NAMES,
 	NW_OPT_PER_CLASS,
 	NW_OPT_SUBSET_SEED,
+	NW_OPT_HELP,
 	NW_OPT_OWN /* a subcommand's own start here */
 };
 
-/* the options of a source, but for --table, whose meaning differs */
-#define NW_SOURCE_LONG_OPTIONS                                                                    \
+/* what every subcommand takes; --table is not among it, since its meaning differs */
+#define NW_SHARED_OPTIONS                                                                         \
 	{"images", required_argument, NULL, NW_OPT_IMAGES},                                           \
 		{"idx", required_argument, NULL, NW_OPT_IDX},                                             \
 		{"image", required_argument, NULL, NW_OPT_IMAGE},                                         \
@@ -34,15 +38,25 @@ enum
 		{"id", required_argument, NULL, NW_OPT_ID}, {"dsn", required_argument, NULL, NW_OPT_DSN}, \
 		{"class-names", required_argument, NULL, NW_OPT_CLASS_NAMES},                             \
 		{"per-class", required_argument, NULL, NW_OPT_PER_CLASS},                                 \
+		{"subset-seed", required_argument, NULL, NW_OPT_SUBSET_SEED},                             \
 	{                                                                                             \
-		"subset-seed", required_argument, NULL, NW_OPT_SUBSET_SEED                                \
+		"help", no_argument, NULL, NW_OPT_HELP                                                    \
 	}
 
-bool nw_source_option(const char *subcommand, int code, int argc, char **argv,
-                      NwSourceOptions *into);
-void nw_source_check(const char *subcommand, NwSourceOptions *o, const char *table_option,
-                     bool labels_needed);
-void nw_source_usage(const char *table_option);
+/* a subcommand as its command line knows it */
+typedef struct NwSubcommand
+{
+	const char *name;
+	const struct option *options;
+	void (*usage)(void);
+	void (*take)(void *into, int code); /* an option of its own */
+} NwSubcommand;
+
+void nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOptions *dataset,
+                     void *into);
+void nw_dataset_check(const char *subcommand, NwDatasetOptions *o, const char *table_option,
+                      bool labels_needed);
+void nw_dataset_usage(const char *table_option);
 
 int64_t nw_parse_int(const char *subcommand, const char *option, const char *text, int64_t min,
                      int64_t max);

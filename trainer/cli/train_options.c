@@ -1,11 +1,16 @@
 /*
- * cli/train_options.c: the command line of "nwhead train" and what it leaves unsaid.
+ * cli/train_options.c: the command line of "nwhead train".
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "run/train.h"
+#include "base/message.h"
+#include "base/text.h"
+#include "cli/options.h"
+#include "cli/train_options.h"
+#include "net/builtin.h"
+#include "net/model.h"
+#include "run/train_settings.h"
 
 #define WHO "train"
 
@@ -47,12 +52,11 @@ enum
 	OPT_LOG,
 	OPT_LOG_EVERY,
 	OPT_PROFILE,
-	OPT_QUIET,
-	OPT_HELP
+	OPT_QUIET
 };
 
 static const struct option long_options[] = {
-	NW_SOURCE_LONG_OPTIONS,
+	NW_SHARED_OPTIONS,
 	{"table", required_argument, NULL, NW_OPT_TABLE},
 	{"out", required_argument, NULL, OPT_OUT},
 	{"arch", required_argument, NULL, OPT_ARCH},
@@ -91,17 +95,15 @@ static const struct option long_options[] = {
 	{"log-every", required_argument, NULL, OPT_LOG_EVERY},
 	{"profile", required_argument, NULL, OPT_PROFILE},
 	{"quiet", no_argument, NULL, OPT_QUIET},
-	{"help", no_argument, NULL, OPT_HELP},
 	{NULL, 0, NULL, 0}};
 
-/* Print everything there is to know. */
 static void
 usage(void)
 {
 	printf("nwhead train: train a feature extractor with the Nadaraya-Watson loss.\n\n"
 	       "Usage:\n"
 	       "  nwhead train SOURCE --out FILE.onnx [OPTION]...\n\n");
-	nw_source_usage("table");
+	nw_dataset_usage("table");
 	printf("Network:\n"
 	       "  --arch NAME               ");
 	for (int i = 0; i < nw_n_archs; i++)
@@ -147,10 +149,11 @@ usage(void)
 		"  --help\n");
 }
 
-/* Take one option. */
 static void
-take(NwTrainOptions *o, int code)
+take(void *into, int code)
 {
+	NwTrainSettings *o = into;
+
 	switch (code)
 	{
 		case OPT_OUT:
@@ -245,7 +248,7 @@ take(NwTrainOptions *o, int code)
 			o->threads = (int) nw_parse_int(WHO, "threads", optarg, 1, 1024);
 			break;
 		case OPT_CACHE:
-			o->cache_mb = nw_parse_int(WHO, "cache", optarg, 0, INT64_C(1) << 30);
+			o->kept_mb = nw_parse_int(WHO, "cache", optarg, 0, INT64_C(1) << 30);
 			break;
 		case OPT_CHECKPOINT:
 			o->checkpoint = optarg;
@@ -271,41 +274,25 @@ take(NwTrainOptions *o, int code)
 	}
 }
 
-/* Read the command line. */
 void
-nw_train_parse(int argc, char **argv, NwTrainOptions *o)
+nw_train_options(int argc, char **argv, NwTrainSettings *o)
 {
-	int code;
+	static const NwSubcommand self = {WHO, long_options, usage, take};
 
-	*o = (NwTrainOptions) {.dim = -1,
-	                       .tau = 1,
-	                       .shared = -1,
-	                       .lr = -1,
-	                       .n_drops = -1,
-	                       .momentum = 0.9,
-	                       .weight_decay = 1e-4,
-	                       .crop = -1,
-	                       .flip = -1,
-	                       .cache_mb = 2048,
-	                       .checkpoint_every = 1000,
-	                       .log_every = 50};
-	opterr = 0;
-	while ((code = getopt_long(argc, argv, "", long_options, NULL)) != -1)
-	{
-		if (code == OPT_HELP)
-		{
-			usage();
-			exit(0);
-		}
-		if (code == '?')
-			nw_usage_error(WHO, "unknown option, or one without its value: \"%s\"",
-			               argv[optind - 1]);
-		if (!nw_source_option(WHO, code, argc, argv, &o->source))
-			take(o, code);
-	}
-	if (optind < argc)
-		nw_usage_error(WHO, "too many arguments: \"%s\"", argv[optind]);
-	nw_source_check(WHO, &o->source, "table", true);
+	*o = (NwTrainSettings) {.dim = -1,
+	                        .tau = 1,
+	                        .shared = -1,
+	                        .lr = -1,
+	                        .n_drops = -1,
+	                        .momentum = 0.9,
+	                        .weight_decay = 1e-4,
+	                        .crop = -1,
+	                        .flip = -1,
+	                        .kept_mb = 2048,
+	                        .checkpoint_every = 1000,
+	                        .log_every = 50};
+	nw_options_read(&self, argc, argv, &o->dataset, o);
+	nw_dataset_check(WHO, &o->dataset, "table", true);
 	if (o->out == NULL)
 		nw_usage_error(WHO, "--out must be given");
 	if (o->arch && o->backbone)
@@ -320,105 +307,4 @@ nw_train_parse(int argc, char **argv, NwTrainOptions *o)
 		nw_usage_error(WHO, "--supports, --shared and --distinct go with --head nw");
 	if (o->checkpoint == NULL)
 		o->checkpoint = nw_printf("%s.ckpt", o->out);
-}
-
-/* Fill in what the command line left unsaid, now that the data is known. */
-void
-nw_train_defaults(NwTrainOptions *o, const NwSource *s)
-{
-	const NwArch *arch = o->arch ? nw_arch_find(o->arch) : NULL;
-	bool cnn = arch && strcmp(arch->name, "cnn") == 0;
-	bool fc = o->head == NW_HEAD_FC;
-	bool large;
-
-	if (o->channels == 0)
-		o->channels = s->channels;
-	if (o->size == 0)
-		o->size = arch && arch->size ? arch->size : s->height < s->width ? s->height : s->width;
-	if (arch && o->size < arch->least)
-		nw_fatal("images of %d x %d are too small for \"%s\": --size must be at least %d", o->size,
-		         o->size, arch->name, arch->least);
-	large = o->size > 64;
-	if (o->width == 0)
-		o->width = arch ? arch->width : 0;
-	if (o->dim < 0)
-		o->dim = fc ? 0 : 128;
-	if (o->shared < 0)
-		o->shared = !fc && cnn;
-	if (o->queries == 0)
-		o->queries = fc ? (large ? 32 : 128) : cnn ? 64 : o->shared ? 128 : large ? 4 : 32;
-	if (o->supports == 0 && !fc)
-		o->supports = cnn && o->shared ? 64 : o->shared ? 250 : 10;
-	if (o->steps == 0)
-		o->steps = cnn ? 2000 : 40000;
-	if (o->lr < 0)
-		o->lr = fc ? (cnn ? 0.05 : 0.1) : cnn ? 0.02 : 1e-3;
-	if (o->n_drops < 0)
-	{
-		o->n_drops = 2;
-		o->drops[0] = (double) (o->steps / 2);
-		o->drops[1] = (double) (o->steps * 3 / 4);
-	}
-	if (o->crop < 0)
-		o->crop = cnn ? 0 : o->size / 8;
-	if (o->flip < 0)
-		o->flip = !cnn;
-}
-
-/* Return the learning rate of a step. */
-double
-nw_train_lr(const NwTrainOptions *o, int64_t step)
-{
-	double lr = o->lr;
-
-	for (int i = 0; i < o->n_drops; i++)
-		if ((double) step >= o->drops[i])
-			lr /= 10;
-	return lr;
-}
-
-/* Set a metadata entry to numbers with commas between them. */
-static void
-set_list(NwMetas *m, const char *key, const double *v, int n)
-{
-	NwBuf b = {0};
-
-	nw_buf_add(&b, NULL, 0);
-	for (int i = 0; i < n; i++)
-		nw_buf_printf(&b, "%s%.17g", i ? "," : "", v[i]);
-	nw_meta_set(m, key, "%s", b.data);
-	nw_buf_free(&b);
-}
-
-/* List what a run's result depends on. */
-void
-nw_train_settings(const NwTrainOptions *o, const NwSource *s, NwMetas *m)
-{
-	uint64_t labels = nw_hash(s->label, (size_t) s->n * sizeof(int));
-
-	nw_meta_set(m, "images", "%lld", (long long) s->n);
-	nw_meta_set(m, "labels", "%016llx", (unsigned long long) labels);
-	nw_meta_set(m, "network", "%s", o->backbone ? o->backbone : o->arch);
-	nw_meta_set(m, "output", "%s", o->output ? o->output : "");
-	nw_meta_set(m, "freeze-norm", "%d", o->freeze_norm);
-	nw_meta_set(m, "width", "%d", o->width);
-	nw_meta_set(m, "size", "%d", o->size);
-	nw_meta_set(m, "channels", "%d", o->channels);
-	nw_meta_set(m, "dim", "%d", o->dim);
-	nw_meta_set(m, "head", "%s", o->head == NW_HEAD_FC ? "fc" : "nw");
-	nw_meta_set(m, "tau", "%.17g", o->tau);
-	nw_meta_set(m, "queries", "%d", o->queries);
-	nw_meta_set(m, "supports", "%d", o->supports);
-	nw_meta_set(m, "shared", "%d", o->shared);
-	nw_meta_set(m, "steps", "%lld", (long long) o->steps);
-	nw_meta_set(m, "lr", "%.17g", o->lr);
-	set_list(m, "lr-drops", o->drops, o->n_drops);
-	nw_meta_set(m, "momentum", "%.17g", o->momentum);
-	nw_meta_set(m, "weight-decay", "%.17g", o->weight_decay);
-	nw_meta_set(m, "label-smoothing", "%.17g", o->smoothing);
-	nw_meta_set(m, "crop", "%d", o->crop);
-	nw_meta_set(m, "flip", "%d", o->flip);
-	set_list(m, "mean", o->mean, o->n_mean);
-	set_list(m, "std", o->std, o->n_std);
-	nw_meta_set(m, "seed", "%llu", (unsigned long long) o->seed);
 }

@@ -5,19 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
 #include "data/dataset.h"
+#include "data/image.h"
 #include "data/unpacker.h"
 
-/* Compare strings by their bytes. */
 static int
 compare_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
-/* Number the classes in byte order of their names. */
+/* Give each image its class by name, or NULL, and number the classes in byte order; takes the names
+ * over. */
 void
-nw_source_set_labels(NwSource *s, char **names)
+nw_dataset_set_labels(NwDataset *s, char **names)
 {
 	char **sorted = nw_alloc((size_t) s->n * sizeof(char *));
 	int64_t n = 0;
@@ -45,112 +49,19 @@ nw_source_set_labels(NwSource *s, char **names)
 	free(sorted);
 }
 
-/* Keep image `from` as number `to`. */
-static void
-move_image(NwSource *s, int64_t to, int64_t from)
-{
-	s->label[to] = s->label[from];
-	if (s->place)
-		s->place[to] = s->place[from];
-	if (s->path)
-	{
-		char *t = s->path[to];
-
-		s->path[to] = s->path[from];
-		s->path[from] = t;
-	}
-	if (s->blob)
-	{
-		NwBuf blob = s->blob[to];
-		NwBuf id = s->id[to];
-
-		s->blob[to] = s->blob[from];
-		s->blob[from] = blob;
-		s->id[to] = s->id[from];
-		s->id[from] = id;
-	}
-}
-
-/* Keep at most so many images of each class, drawn by the seed, in their order. */
-static void
-take_subset(NwSource *s, int per_class, uint64_t seed)
-{
-	int64_t *member = nw_alloc((size_t) s->n * sizeof(int64_t));
-	bool *keep = nw_alloc0((size_t) s->n);
-	int64_t kept = 0;
-
-	for (int c = 0; c < s->n_classes; c++)
-	{
-		NwRng r = nw_rng(seed, 0x73756273, nw_hash(s->classes[c], strlen(s->classes[c])));
-		int64_t n = 0;
-
-		for (int64_t i = 0; i < s->n; i++)
-			if (s->label[i] == c)
-				member[n++] = i;
-		for (int64_t i = 0; i < n && i < per_class; i++)
-		{
-			int64_t j = i + nw_rng_below(&r, (uint32_t) (n - i));
-			int64_t t = member[j];
-
-			member[j] = member[i];
-			member[i] = t;
-			keep[t] = true;
-		}
-	}
-	for (int64_t i = 0; i < s->n; i++)
-		if (keep[i])
-			move_image(s, kept++, i);
-	s->n = kept;
-	free(keep);
-	free(member);
-}
-
-/* Open what the options name. */
-NwSource *
-nw_source_open(const NwSourceOptions *options, bool labels_needed)
-{
-	NwSource *s = options->idx_images ? nw_source_idx(options)
-	              : options->folder   ? nw_source_folder(options)
-	                                  : nw_source_table(options);
-
-	if (s->n == 0)
-		nw_fatal("\"%s\" holds no images", s->name);
-	if (labels_needed)
-		for (int64_t i = 0; i < s->n; i++)
-			if (s->label[i] < 0)
-				nw_fatal("\"%s\"%s%s has no class: put it into a folder named after one", s->name,
-				         s->path ? "/" : "", s->path ? s->path[i] : "");
-	if (options->per_class > 0)
-		take_subset(s, options->per_class, options->subset_seed);
-	if (s->pixels == NULL) /* the first image tells what kind they are */
-	{
-		NwImage image;
-		char *why = nw_source_image(s, 0, 3, 1 << 20, &image);
-
-		if (why != NULL)
-			nw_fatal("%s", why);
-		s->channels = 3;
-		s->height = image.height;
-		s->width = image.width;
-		nw_image_free(&image);
-	}
-	return s;
-}
-
-/* Wait until what is being read is there, and sound. */
+/* Wait until a file that is being read is known to be sound. */
 void
-nw_source_whole(const NwSource *s)
+nw_dataset_whole(const NwDataset *s)
 {
-	if (s->stream != NULL)
-		nw_stream_whole(s->stream);
+	if (s->unpacker != NULL)
+		nw_unpacker_whole(s->unpacker);
 }
 
-/* Give a source's memory back. */
 void
-nw_source_free(NwSource *s)
+nw_dataset_free(NwDataset *s)
 {
-	if (s->stream != NULL)
-		nw_stream_close(s->stream);
+	if (s->unpacker != NULL)
+		nw_unpacker_close(s->unpacker);
 	for (int i = 0; i < s->n_classes; i++)
 		free(s->classes[i]);
 	for (int64_t i = 0; i < s->n; i++)
@@ -175,21 +86,21 @@ nw_source_free(NwSource *s)
 	free(s);
 }
 
-/* Find an image that needs no decoding. */
+/* Find an image that lies ready in memory, grey and of the size of all; else NULL. */
 const uint8_t *
-nw_source_pixels(const NwSource *s, int64_t i)
+nw_dataset_pixels(const NwDataset *s, int64_t i)
 {
 	size_t size = (size_t) s->height * (size_t) s->width;
 
 	if (s->pixels == NULL)
 		return NULL;
-	nw_stream_await(s->stream, ((size_t) s->place[i] + 1) * size);
+	nw_unpacker_await(s->unpacker, ((size_t) s->place[i] + 1) * size);
 	return s->pixels + (size_t) s->place[i] * size;
 }
 
-/* Decode one image. */
+/* Decode an image, grey or RGB as asked; why not (to be freed), else NULL. */
 char *
-nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage *out)
+nw_dataset_image(const NwDataset *s, int64_t i, int channels, int enough, NwImage *out)
 {
 	char *why;
 	char *named;
@@ -199,7 +110,7 @@ nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage 
 		size_t size = (size_t) s->height * (size_t) s->width;
 
 		*out = (NwImage) {s->height, s->width, 1, nw_alloc(size)};
-		memcpy(out->pixels, nw_source_pixels(s, i), size);
+		memcpy(out->pixels, nw_dataset_pixels(s, i), size);
 		return NULL;
 	}
 	if (s->path != NULL)

@@ -1,29 +1,34 @@
 /*
- * data/dataset.h: labelled images, wherever they come from.
+ * data/dataset.h: labelled images.
  */
 #ifndef NW_DATASET_H
 #define NW_DATASET_H
 
-#include "data/image.h"
+#include <stdint.h>
 
-/* where images come from, as the command line says it */
-typedef struct NwSourceOptions
+#include "base/text.h"
+#include "data/image.h"
+#include "data/unpacker.h"
+
+/* where images come from, as the command line says it; one of three kinds */
+typedef struct NwDatasetOptions
 {
-	const char *folder;     /* --images */
-	const char *idx_images; /* --idx */
-	const char *idx_labels;
-	const char *table; /* --table, --image, --label, --id, --dsn */
-	const char *image_column;
-	const char *label_column;
+	const char *folder;       /* of images */
+	const char *idx_images;   /* a file in the MNIST format */
+	const char *idx_labels;   /* and its labels */
+	const char *class_names;  /* a file with a name for each of those, or NULL */
+	const char *table;        /* of a database */
+	const char *image_column; /* bytea */
+	const char *label_column; /* NULL where there is none */
 	const char *id_column;
 	const char *dsn;
-	const char *class_names; /* --class-names: a file, one name for each label number */
-	int per_class;           /* --per-class: 0 for all */
-	uint64_t subset_seed;    /* --subset-seed */
-} NwSourceOptions;
+	int per_class;        /* at most so many images of each class; 0 for all */
+	uint64_t subset_seed; /* which ones */
+} NwDatasetOptions;
 
-typedef struct NwSource
+typedef struct NwDataset
 {
+	char *name; /* of the folder, file or table */
 	int64_t n;
 	int *label;     /* number of the class; -1 where there is none */
 	char **classes; /* in byte order */
@@ -32,32 +37,24 @@ typedef struct NwSource
 	int height;
 	int width;
 
-	/* one of three kinds */
-	uint8_t *pixels;         /* IDX: [n, height, width] */
-	struct NwStream *stream; /* IDX: what reads them */
-	char **path;             /* folder: relative paths */
-	NwBuf *blob;             /* table: encoded images */
-	NwBuf *id;               /* table: ids in PostgreSQL's binary form */
-	char *id_type;           /* table: the id's SQL type */
-	int64_t *place;          /* IDX: numbers in the file */
-	char *name;              /* folder, file or table */
-} NwSource;
+	/* a folder's */
+	char **path; /* of each image, within the folder */
 
-NwSource *nw_source_open(const NwSourceOptions *options, bool labels_needed);
-void
-nw_source_whole(const NwSource *s); /* wait until a file that is being read is known to be sound */
-void nw_source_free(NwSource *s);
+	/* a file's */
+	uint8_t *pixels;             /* [images of the file, height, width] */
+	struct NwUnpacker *unpacker; /* what reads them */
+	int64_t *place;              /* of each image: its number in the file */
 
-/* image i where it lies ready in memory, grey and of the source's size; else NULL */
-const uint8_t *nw_source_pixels(const NwSource *s, int64_t i);
+	/* a table's */
+	NwBuf *blob;   /* of each image: it, encoded */
+	NwBuf *id;     /* of each image: its id in PostgreSQL's binary form */
+	char *id_type; /* in SQL */
+} NwDataset;
 
-/* decode image i, grey or RGB as asked; why not (to be freed), else NULL */
-char *nw_source_image(const NwSource *s, int64_t i, int channels, int enough, NwImage *out);
-
-/* for the readers in idx.c, folder.c and table.c */
-NwSource *nw_source_idx(const NwSourceOptions *options);
-NwSource *nw_source_folder(const NwSourceOptions *options);
-NwSource *nw_source_table(const NwSourceOptions *options);
-void nw_source_set_labels(NwSource *s, char **names); /* names[i] or NULL; takes them over */
+void nw_dataset_set_labels(NwDataset *s, char **names);
+void nw_dataset_whole(const NwDataset *s);
+const uint8_t *nw_dataset_pixels(const NwDataset *s, int64_t i);
+char *nw_dataset_image(const NwDataset *s, int64_t i, int channels, int enough, NwImage *out);
+void nw_dataset_free(NwDataset *s);
 
 #endif

@@ -2,73 +2,78 @@
  * data/fitted.c: images as a model wants them, decoded once where memory allows.
  */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+#include "base/message.h"
+#include "data/dataset.h"
 #include "data/fitted.h"
+#include "data/image.h"
 
 #define STATISTICS_SAMPLE 1000
 
-/* Start a cache that keeps up to so many bytes. */
-NwCache *
-nw_cache_new(const NwSource *source, const NwPreprocess *pre, size_t bytes)
+/* Prepare to fit the images of a dataset, and to keep up to so many bytes of them. */
+NwFitted *
+nw_fitted_new(const NwDataset *dataset, const NwPreprocess *pre, size_t bytes)
 {
-	NwCache *c = nw_alloc0(sizeof(NwCache));
+	NwFitted *f = nw_alloc0(sizeof(NwFitted));
 
-	c->source = source;
-	c->pre = *pre;
-	c->image = nw_alloc0((size_t) source->n * sizeof(uint8_t *));
-	c->image_bytes = (size_t) pre->channels * (size_t) pre->height * (size_t) pre->width;
-	c->room = bytes;
-	return c;
+	f->dataset = dataset;
+	f->pre = *pre;
+	f->image = nw_alloc0((size_t) dataset->n * sizeof(uint8_t *));
+	f->image_bytes = (size_t) pre->channels * (size_t) pre->height * (size_t) pre->width;
+	f->room = bytes;
+	return f;
 }
 
 void
-nw_cache_free(NwCache *c)
+nw_fitted_free(NwFitted *f)
 {
-	for (int64_t i = 0; i < c->source->n; i++)
-		free(c->image[i]);
-	free(c->image);
-	free(c);
+	for (int64_t i = 0; i < f->dataset->n; i++)
+		free(f->image[i]);
+	free(f->image);
+	free(f);
 }
 
-/* Tell whether the source's images are what the model wants. */
+/* Say whether the images of the dataset are what the model wants. */
 static bool
-fits_already(const NwCache *c)
+fits_already(const NwFitted *f)
 {
-	return c->source->pixels != NULL && c->source->height == c->pre.height &&
-	       c->source->width == c->pre.width && c->pre.channels == 1 && c->pre.zoom == 1;
+	return f->dataset->pixels != NULL && f->dataset->height == f->pre.height &&
+	       f->dataset->width == f->pre.width && f->pre.channels == 1 && f->pre.zoom == 1;
 }
 
 /* Get fitted pixels: kept ones, or new ones in *fresh for the caller to free. */
 static char *
-get_pixels(NwCache *c, int64_t i, const uint8_t **pixels, uint8_t **fresh)
+get_pixels(NwFitted *f, int64_t i, const uint8_t **pixels, uint8_t **fresh)
 {
 	NwImage image;
 	uint8_t *fitted;
-	double side = (c->pre.height > c->pre.width ? c->pre.height : c->pre.width) * c->pre.zoom;
+	double side = (f->pre.height > f->pre.width ? f->pre.height : f->pre.width) * f->pre.zoom;
 	char *why;
 
 	*fresh = NULL;
-	if (fits_already(c))
+	if (fits_already(f))
 	{
-		*pixels = nw_source_pixels(c->source, i);
+		*pixels = nw_dataset_pixels(f->dataset, i);
 		return NULL;
 	}
-	if (c->image[i] != NULL)
+	if (f->image[i] != NULL)
 	{
-		*pixels = c->image[i];
+		*pixels = f->image[i];
 		return NULL;
 	}
-	why = nw_source_image(c->source, i, c->pre.channels, (int) ceil(2 * side), &image);
+	why = nw_dataset_image(f->dataset, i, f->pre.channels, (int) ceil(2 * side), &image);
 	if (why != NULL)
 		return why;
-	fitted = nw_alloc(c->image_bytes);
-	nw_image_fit(&image, &c->pre, fitted);
+	fitted = nw_alloc(f->image_bytes);
+	nw_image_fit(&image, &f->pre, fitted);
 	nw_image_free(&image);
-	if (c->room >= c->image_bytes)
+	if (f->room >= f->image_bytes)
 	{
-		c->room -= c->image_bytes;
-		c->image[i] = fitted;
+		f->room -= f->image_bytes;
+		f->image[i] = fitted;
 	}
 	else
 		*fresh = fitted;
@@ -76,49 +81,49 @@ get_pixels(NwCache *c, int64_t i, const uint8_t **pixels, uint8_t **fresh)
 	return NULL;
 }
 
-/* Make one image's tensor. */
+/* Make the tensor [channels, height, width] of an image; why not (to be freed), else NULL. */
 char *
-nw_cache_tensor(NwCache *c, int64_t i, int dy, int dx, bool mirror, float *out)
+nw_fitted_tensor(NwFitted *f, int64_t i, int dy, int dx, bool mirror, float *out)
 {
 	const uint8_t *pixels;
 	uint8_t *fresh;
-	char *why = get_pixels(c, i, &pixels, &fresh);
+	char *why = get_pixels(f, i, &pixels, &fresh);
 
 	if (why != NULL)
 		return why;
-	nw_image_tensor(pixels, &c->pre, dy, dx, mirror, out);
+	nw_image_tensor(pixels, &f->pre, dy, dx, mirror, out);
 	free(fresh);
 	return NULL;
 }
 
-/* Measure the images' mean and standard deviation, evenly over the source. */
+/* Measure mean and standard deviation of each channel over a sample of the images. */
 void
-nw_cache_statistics(NwCache *c, double *mean, double *std)
+nw_fitted_statistics(NwFitted *f, double *mean, double *std)
 {
-	int64_t step = (c->source->n + STATISTICS_SAMPLE - 1) / STATISTICS_SAMPLE;
+	int64_t step = (f->dataset->n + STATISTICS_SAMPLE - 1) / STATISTICS_SAMPLE;
 	double sum[3] = {0};
 	double square[3] = {0};
 	double n = 0;
 
-	for (int64_t i = 0; i < c->source->n; i += step)
+	for (int64_t i = 0; i < f->dataset->n; i += step)
 	{
 		const uint8_t *p;
 		uint8_t *fresh;
-		char *why = get_pixels(c, i, &p, &fresh);
+		char *why = get_pixels(f, i, &p, &fresh);
 
 		if (why != NULL)
 			nw_fatal("%s", why);
-		for (size_t j = 0; j < c->image_bytes; j++)
+		for (size_t j = 0; j < f->image_bytes; j++)
 		{
 			double v = p[j] / 255.0;
 
-			sum[j % (size_t) c->pre.channels] += v;
-			square[j % (size_t) c->pre.channels] += v * v;
+			sum[j % (size_t) f->pre.channels] += v;
+			square[j % (size_t) f->pre.channels] += v * v;
 		}
-		n += (double) (c->pre.height * c->pre.width);
+		n += (double) (f->pre.height * f->pre.width);
 		free(fresh);
 	}
-	for (int k = 0; k < c->pre.channels; k++)
+	for (int k = 0; k < f->pre.channels; k++)
 	{
 		double variance;
 

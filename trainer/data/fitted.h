@@ -4,24 +4,25 @@
 #ifndef NW_FITTED_H
 #define NW_FITTED_H
 
-#include "data/dataset.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-typedef struct NwCache
+#include "data/dataset.h"
+#include "data/image.h"
+
+typedef struct NwFitted
 {
-	const NwSource *source;
+	const NwDataset *dataset;
 	NwPreprocess pre;
 	uint8_t **image; /* fitted pixels, or NULL */
 	size_t image_bytes;
 	size_t room; /* bytes that may still be kept */
-} NwCache;
+} NwFitted;
 
-NwCache *nw_cache_new(const NwSource *source, const NwPreprocess *pre, size_t bytes);
-void nw_cache_free(NwCache *c);
-
-/* image i as a tensor [channels, height, width]; why not (to be freed), else NULL */
-char *nw_cache_tensor(NwCache *c, int64_t i, int dy, int dx, bool mirror, float *out);
-
-/* mean and standard deviation of each channel over a sample of the images */
-void nw_cache_statistics(NwCache *c, double *mean, double *std);
+NwFitted *nw_fitted_new(const NwDataset *dataset, const NwPreprocess *pre, size_t bytes);
+void nw_fitted_free(NwFitted *f);
+char *nw_fitted_tensor(NwFitted *f, int64_t i, int dy, int dx, bool mirror, float *out);
+void nw_fitted_statistics(NwFitted *f, double *mean, double *std);
 
 #endif

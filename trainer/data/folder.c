@@ -8,13 +8,22 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
 #include "data/dataset.h"
+#include "data/folder.h"
 
-/* a growing list of relative paths and their classes */
+/* an image below the folder */
+typedef struct Found
+{
+	char *path;
+	char *label; /* NULL where it is in no subfolder */
+} Found;
+
 typedef struct List
 {
-	char **path;
-	char **label;
+	Found *item;
 	int64_t n;
 	int64_t cap;
 } List;
@@ -36,7 +45,6 @@ image_name(const char *name)
 	return false;
 }
 
-/* Leave hidden entries out. */
 static int
 visible(const struct dirent *e)
 {
@@ -73,14 +81,8 @@ collect(List *list, const char *root, const char *below, const char *label)
 			collect(list, root, path, label ? label : entry[i]->d_name);
 		else if (image_name(path))
 		{
-			if (list->n >= list->cap)
-			{
-				list->cap = list->cap ? list->cap * 2 : 256;
-				list->path = nw_realloc(list->path, (size_t) list->cap * sizeof(char *));
-				list->label = nw_realloc(list->label, (size_t) list->cap * sizeof(char *));
-			}
-			list->path[list->n] = nw_strdup(path);
-			list->label[list->n++] = label ? nw_strdup(label) : NULL;
+			NW_GROW(list->item, list->n, list->cap);
+			list->item[list->n++] = (Found) {nw_strdup(path), label ? nw_strdup(label) : NULL};
 		}
 		free(path);
 		free(full);
@@ -90,19 +92,26 @@ collect(List *list, const char *root, const char *below, const char *label)
 	free(dir);
 }
 
-/* Open a folder of images. */
-NwSource *
-nw_source_folder(const NwSourceOptions *options)
+NwDataset *
+nw_folder_open(const NwDatasetOptions *options)
 {
-	NwSource *s = nw_alloc0(sizeof(NwSource));
+	NwDataset *s = nw_alloc0(sizeof(NwDataset));
 	List list = {0};
+	char **labels;
 
 	collect(&list, options->folder, "", NULL);
 	if (list.n == 0)
 		nw_fatal("folder \"%s\" holds no JPEG or PNG images", options->folder);
-	s->n = list.n;
-	s->path = list.path;
 	s->name = nw_strdup(options->folder);
-	nw_source_set_labels(s, list.label);
+	s->n = list.n;
+	s->path = nw_alloc((size_t) s->n * sizeof(char *));
+	labels = nw_alloc((size_t) s->n * sizeof(char *));
+	for (int64_t i = 0; i < s->n; i++)
+	{
+		s->path[i] = list.item[i].path;
+		labels[i] = list.item[i].label;
+	}
+	free(list.item);
+	nw_dataset_set_labels(s, labels);
 	return s;
 }

@@ -4,12 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
 #include "data/dataset.h"
+#include "data/idx.h"
 #include "data/unpacker.h"
 
 #define MAX_HEADER 16 /* type and rank, then a length for each dimension */
 
-/* Read a 32-bit number, highest byte first. */
 static uint32_t
 big_endian(const char *p)
 {
@@ -19,13 +23,13 @@ big_endian(const char *p)
 }
 
 /* Open a file of bytes of the given rank: its dimensions, and the number of bytes to come. */
-static NwStream *
+static NwUnpacker *
 open_idx(const char *path, int rank, const char *what, uint32_t *dims, size_t *size)
 {
 	char header[MAX_HEADER];
 	size_t len = 4 + 4 * (size_t) rank;
 	size_t got;
-	NwStream *s = nw_stream_open(path, header, len, &got);
+	NwUnpacker *u = nw_unpacker_open(path, header, len, &got);
 
 	if (got < len || header[0] != 0 || header[1] != 0 || header[2] != 8 || header[3] != rank)
 		nw_fatal("\"%s\" is not an IDX file of %s", path, what);
@@ -36,22 +40,21 @@ open_idx(const char *path, int rank, const char *what, uint32_t *dims, size_t *s
 		if (dims[i] == 0 || dims[i] > 100000000 || (*size *= dims[i]) > ((size_t) 1 << 40))
 			nw_fatal("\"%s\" has an impossible size in its header", path);
 	}
-	if (*size > nw_stream_bound(s)) /* before memory is asked for it */
+	if (*size > nw_unpacker_bound(u)) /* before memory is asked for it */
 		nw_fatal("\"%s\" is too short for the %zu bytes that its header says", path, *size);
-	return s;
+	return u;
 }
 
-/* Read a file's labels. */
 static uint8_t *
 read_labels(const char *path, uint32_t *n)
 {
 	size_t size;
-	NwStream *s = open_idx(path, 1, "labels", n, &size);
+	NwUnpacker *u = open_idx(path, 1, "labels", n, &size);
 	uint8_t *labels = nw_alloc(size);
 
-	nw_stream_start(s, labels, size);
-	nw_stream_whole(s);
-	nw_stream_close(s);
+	nw_unpacker_start(u, labels, size);
+	nw_unpacker_whole(u);
+	nw_unpacker_close(u);
 	return labels;
 }
 
@@ -76,10 +79,10 @@ read_class_names(const char *path, int *n)
 }
 
 /* Open a pair of IDX files; the images are being read when this returns. */
-NwSource *
-nw_source_idx(const NwSourceOptions *options)
+NwDataset *
+nw_idx_open(const NwDatasetOptions *options)
 {
-	NwSource *s = nw_alloc0(sizeof(NwSource));
+	NwDataset *s = nw_alloc0(sizeof(NwDataset));
 	uint8_t *labels;
 	uint32_t dims[3];
 	uint32_t n_labels;
@@ -88,7 +91,7 @@ nw_source_idx(const NwSourceOptions *options)
 	int n_names = 0;
 	char **label;
 
-	s->stream = open_idx(options->idx_images, 3, "images", dims, &size);
+	s->unpacker = open_idx(options->idx_images, 3, "images", dims, &size);
 	labels = read_labels(options->idx_labels, &n_labels);
 	if (n_labels != dims[0])
 		nw_fatal("\"%s\" has %u images, but \"%s\" has %u labels", options->idx_images, dims[0],
@@ -104,7 +107,7 @@ nw_source_idx(const NwSourceOptions *options)
 	if (s->pixels == NULL)
 		nw_fatal("\"%s\" says that it holds %zu bytes, more than there is memory for",
 		         options->idx_images, size);
-	nw_stream_start(s->stream, s->pixels, size);
+	nw_unpacker_start(s->unpacker, s->pixels, size);
 	s->place = nw_alloc((size_t) s->n * sizeof(int64_t));
 	label = nw_alloc((size_t) s->n * sizeof(char *));
 	for (int64_t i = 0; i < s->n; i++)
@@ -118,6 +121,6 @@ nw_source_idx(const NwSourceOptions *options)
 		free(names[i]);
 	free(names);
 	free(labels);
-	nw_source_set_labels(s, label);
+	nw_dataset_set_labels(s, label);
 	return s;
 }

@@ -7,9 +7,13 @@
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/text.h"
 #include "data/image.h"
 
 /* larger than any photograph, small enough that sizes cannot overflow */
@@ -169,7 +173,7 @@ decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
 	return NULL;
 }
 
-/* Decode an image by its first bytes. */
+/* Decode a JPEG or PNG, told by its first bytes; why not (to be freed), else NULL. */
 char *
 nw_image_decode(const void *data, size_t len, int channels, int enough, NwImage *out)
 {
@@ -261,7 +265,7 @@ copy_pixel(const float *in, int from, uint8_t *out, int to)
 	}
 }
 
-/* Resize so that the target is covered, and cut the centre. */
+/* Resize so that the target is covered, and cut the centre: into [height, width, channels]. */
 void
 nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out)
 {
@@ -319,7 +323,10 @@ nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out)
 	free_taps(cols, pre->width);
 }
 
-/* Normalise a fitted image; what a move uncovers is the mean, that is 0. */
+/*
+ * Normalise a fitted image into [channels, height, width], moved by (dy, dx) and
+ * mirrored if asked; what a move uncovers is the mean, that is 0.
+ */
 void
 nw_image_tensor(const uint8_t *pixels, const NwPreprocess *pre, int dy, int dx, bool mirror,
                 float *out)

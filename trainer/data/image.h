@@ -4,7 +4,9 @@
 #ifndef NW_IMAGE_H
 #define NW_IMAGE_H
 
-#include "base/util.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* pixels [height, width, channels], one byte each; channels 1 (grey) or 3 (RGB) */
 typedef struct NwImage
@@ -26,14 +28,9 @@ typedef struct NwPreprocess
 	double std[3];
 } NwPreprocess;
 
-/* decode JPEG or PNG; why not (to be freed), else NULL */
 char *nw_image_decode(const void *data, size_t len, int channels, int enough, NwImage *out);
 void nw_image_free(NwImage *image);
-
-/* resize and cut the centre: into [height, width, channels] */
 void nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out);
-
-/* normalise into [channels, height, width], moved by (dy, dx) and mirrored if asked */
 void nw_image_tensor(const uint8_t *pixels, const NwPreprocess *pre, int dy, int dx, bool mirror,
                      float *out);
 

@@ -6,8 +6,13 @@
  * always is.
  */
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/batch_spec.h"
+#include "data/dataset.h"
 #include "data/sampler.h"
 
 #define STREAM_SAMPLER 1
@@ -27,47 +32,46 @@ check_enough(const NwSampler *s)
 {
 	int64_t room = 0;
 
-	if (s->source->n_classes < 2)
+	if (s->dataset->n_classes < 2)
 		nw_fatal("\"%s\" has only one class (\"%s\"): at least two are needed to train",
-		         s->source->name, s->source->classes[0]);
+		         s->dataset->name, s->dataset->classes[0]);
 	if (s->spec.supports == 0)
 		return;
 	if (s->n_able == 0)
 		nw_fatal(
 			"\"%s\" has no class with two images: a query needs another image of its class as support",
-			s->source->name);
-	for (int c = 0; c < s->source->n_classes; c++)
+			s->dataset->name);
+	for (int c = 0; c < s->dataset->n_classes; c++)
 		room += capacity(s, c);
-	if (s->spec.shared ? room < s->spec.supports : s->source->n < s->spec.supports + 1)
+	if (s->spec.shared ? room < s->spec.supports : s->dataset->n < s->spec.supports + 1)
 		nw_fatal("\"%s\" has %lld images, fewer than the %d supports asked for need",
-		         s->source->name, (long long) s->source->n, s->spec.supports);
+		         s->dataset->name, (long long) s->dataset->n, s->spec.supports);
 }
 
-/* Prepare to draw from a source. */
 NwSampler *
-nw_sampler_new(const NwSource *source, const NwBatchSpec *spec, double smoothing, uint64_t seed)
+nw_sampler_new(const NwDataset *dataset, const NwBatchSpec *spec, double smoothing, uint64_t seed)
 {
 	NwSampler *s = nw_alloc0(sizeof(NwSampler));
-	size_t classes = (size_t) source->n_classes;
+	size_t classes = (size_t) dataset->n_classes;
 
-	s->source = source;
+	s->dataset = dataset;
 	s->spec = *spec;
 	s->seed = seed;
 	s->smoothing = smoothing;
 	s->member = nw_alloc0(classes * sizeof(int64_t *));
 	s->n_members = nw_alloc0(classes * sizeof(int64_t));
-	s->able = nw_alloc((size_t) source->n * sizeof(int64_t));
-	for (int64_t i = 0; i < source->n; i++)
-		s->n_members[source->label[i]]++;
+	s->able = nw_alloc((size_t) dataset->n * sizeof(int64_t));
+	for (int64_t i = 0; i < dataset->n; i++)
+		s->n_members[dataset->label[i]]++;
 	for (size_t c = 0; c < classes; c++)
 	{
 		s->member[c] = nw_alloc((size_t) s->n_members[c] * sizeof(int64_t));
 		s->n_members[c] = 0;
 	}
-	for (int64_t i = 0; i < source->n; i++)
-		s->member[source->label[i]][s->n_members[source->label[i]]++] = i;
-	for (int64_t i = 0; i < source->n; i++)
-		if (s->n_members[source->label[i]] > 1)
+	for (int64_t i = 0; i < dataset->n; i++)
+		s->member[dataset->label[i]][s->n_members[dataset->label[i]]++] = i;
+	for (int64_t i = 0; i < dataset->n; i++)
+		if (s->n_members[dataset->label[i]] > 1)
 			s->able[s->n_able++] = i;
 	check_enough(s);
 	return s;
@@ -76,7 +80,7 @@ nw_sampler_new(const NwSource *source, const NwBatchSpec *spec, double smoothing
 void
 nw_sampler_free(NwSampler *s)
 {
-	for (int c = 0; c < s->source->n_classes; c++)
+	for (int c = 0; c < s->dataset->n_classes; c++)
 		free(s->member[c]);
 	free(s->member);
 	free(s->n_members);
@@ -84,7 +88,6 @@ nw_sampler_free(NwSampler *s)
 	free(s);
 }
 
-/* Make room for a step's choice. */
 void
 nw_choice_init(NwChoice *c, const NwBatchSpec *spec)
 {
@@ -110,11 +113,11 @@ nw_choice_free(NwChoice *c)
 
 /* Put the first n of an array of numbers into random order, drawn from all `total`. */
 static void
-shuffle(NwRng *r, int *v, int n, int total)
+shuffle(NwRandom *r, int *v, int n, int total)
 {
 	for (int i = 0; i < n && i < total; i++)
 	{
-		int j = i + (int) nw_rng_below(r, (uint32_t) (total - i));
+		int j = i + (int) nw_random_below(r, (uint32_t) (total - i));
 		int t = v[j];
 
 		v[j] = v[i];
@@ -122,7 +125,6 @@ shuffle(NwRng *r, int *v, int n, int total)
 	}
 }
 
-/* Say whether a number is in a list. */
 static bool
 contains(const int64_t *list, int n, int64_t value)
 {
@@ -137,10 +139,10 @@ contains(const int64_t *list, int n, int64_t value)
  * among the n already drawn.
  */
 static int64_t
-draw_member(const NwSampler *s, NwRng *r, int c, int64_t but, const int64_t *drawn, int n)
+draw_member(const NwSampler *s, NwRandom *r, int c, int64_t but, const int64_t *drawn, int n)
 {
 	int64_t size = s->n_members[c];
-	int64_t start = nw_rng_below(r, (uint32_t) size);
+	int64_t start = nw_random_below(r, (uint32_t) size);
 	int64_t repeat = -1;
 
 	for (int64_t i = 0; i < size; i++)
@@ -161,7 +163,7 @@ draw_member(const NwSampler *s, NwRng *r, int c, int64_t but, const int64_t *dra
 static void
 set_target(const NwSampler *s, float *row, int slots_present, int truth)
 {
-	double share = s->smoothing / s->source->n_classes;
+	double share = s->smoothing / s->dataset->n_classes;
 
 	for (int i = 0; i < s->spec.slots; i++)
 		row[i] = (float) (i < slots_present ? share : 0);
@@ -170,14 +172,14 @@ set_target(const NwSampler *s, float *row, int slots_present, int truth)
 
 /* Draw a query's own supports: its class and others, all different, evenly filled. */
 static void
-draw_distinct(const NwSampler *s, NwRng *r, int q, int *classes, NwChoice *c)
+draw_distinct(const NwSampler *s, NwRandom *r, int q, int *classes, NwChoice *c)
 {
 	int ns = s->spec.supports;
 	int slots = s->spec.slots;
-	int own = s->source->label[c->image[q]];
+	int own = s->dataset->label[c->image[q]];
 	int64_t *support = c->image + s->spec.queries + (int64_t) q * ns;
 	float *member = c->member + (size_t) q * (size_t) ns * (size_t) slots;
-	int n_classes = s->source->n_classes;
+	int n_classes = s->dataset->n_classes;
 
 	for (int i = 0; i < n_classes; i++)
 		classes[i] = i;
@@ -201,7 +203,7 @@ static bool
 askable(const NwSampler *s, int64_t image, const int *slot_of, const int64_t *support)
 {
 	return slot_of == NULL ||
-	       (slot_of[s->source->label[image]] >= 0 && !contains(support, s->spec.supports, image));
+	       (slot_of[s->dataset->label[image]] >= 0 && !contains(support, s->spec.supports, image));
 }
 
 /*
@@ -210,7 +212,8 @@ askable(const NwSampler *s, int64_t image, const int *slot_of, const int64_t *su
  * there is none.
  */
 static bool
-draw_queries(const NwSampler *s, NwRng *r, const int *slot_of, const int64_t *support, NwChoice *c)
+draw_queries(const NwSampler *s, NwRandom *r, const int *slot_of, const int64_t *support,
+             NwChoice *c)
 {
 	for (int q = 0; q < s->spec.queries; q++)
 	{
@@ -218,7 +221,7 @@ draw_queries(const NwSampler *s, NwRng *r, const int *slot_of, const int64_t *su
 
 		for (int tries = 0; tries < 1000 && image < 0; tries++)
 		{
-			int64_t drawn = s->able[nw_rng_below(r, (uint32_t) s->n_able)];
+			int64_t drawn = s->able[nw_random_below(r, (uint32_t) s->n_able)];
 
 			if (askable(s, drawn, slot_of, support) &&
 			    (tries > 100 || !contains(c->image, q, drawn)))
@@ -236,11 +239,11 @@ draw_queries(const NwSampler *s, NwRng *r, const int *slot_of, const int64_t *su
 
 /* Draw one support set for all queries, evenly over the classes, then queries about it. */
 static bool
-draw_shared(const NwSampler *s, NwRng *r, int *classes, NwChoice *c)
+draw_shared(const NwSampler *s, NwRandom *r, int *classes, NwChoice *c)
 {
 	int ns = s->spec.supports;
 	int slots = s->spec.slots;
-	int n_classes = s->source->n_classes;
+	int n_classes = s->dataset->n_classes;
 	int64_t *support = c->image + s->spec.queries;
 	int *slot_of = nw_alloc((size_t) n_classes * sizeof(int));
 	int *taken = nw_alloc0((size_t) n_classes * sizeof(int));
@@ -272,7 +275,7 @@ draw_shared(const NwSampler *s, NwRng *r, int *classes, NwChoice *c)
 	found = draw_queries(s, r, slot_of, support, c);
 	for (int q = 0; q < s->spec.queries && found; q++)
 	{
-		c->truth[q] = slot_of[s->source->label[c->image[q]]];
+		c->truth[q] = slot_of[s->dataset->label[c->image[q]]];
 		set_target(s, c->targets + (size_t) q * (size_t) slots, present, c->truth[q]);
 	}
 	free(slot_of);
@@ -285,14 +288,14 @@ draw_shared(const NwSampler *s, NwRng *r, int *classes, NwChoice *c)
  * network permutes [0, 4^bits), and is walked until it is back within [0, n).
  */
 static uint64_t
-permute(uint64_t at, uint64_t n, NwRng order)
+permute(uint64_t at, uint64_t n, NwRandom order)
 {
 	uint64_t key[4];
 	int bits = 1;
 	uint64_t half;
 
 	for (int i = 0; i < 4; i++)
-		key[i] = nw_rng_next(&order);
+		key[i] = nw_random_next(&order);
 	while (((uint64_t) 1 << (2 * bits)) < n)
 		bits++;
 	half = ((uint64_t) 1 << bits) - 1;
@@ -301,9 +304,9 @@ permute(uint64_t at, uint64_t n, NwRng order)
 		{
 			uint64_t left = at >> bits;
 			uint64_t right = at & half;
-			NwRng f = nw_rng(key[round], right, 0);
+			NwRandom f = nw_random(key[round], right, 0);
 
-			at = right << bits | (left ^ (nw_rng_next(&f) & half));
+			at = right << bits | (left ^ (nw_random_next(&f) & half));
 		}
 	while (at >= n);
 	return at;
@@ -313,15 +316,15 @@ permute(uint64_t at, uint64_t n, NwRng order)
 static void
 draw_plain(const NwSampler *s, int64_t step, NwChoice *c)
 {
-	uint64_t n = (uint64_t) s->source->n;
+	uint64_t n = (uint64_t) s->dataset->n;
 
 	for (int q = 0; q < s->spec.queries; q++)
 	{
 		uint64_t at = (uint64_t) step * (uint64_t) s->spec.queries + (uint64_t) q;
-		uint64_t image = permute(at % n, n, nw_rng(s->seed, STREAM_EPOCH, at / n));
+		uint64_t image = permute(at % n, n, nw_random(s->seed, STREAM_EPOCH, at / n));
 
 		c->image[q] = (int64_t) image;
-		c->truth[q] = s->source->label[image];
+		c->truth[q] = s->dataset->label[image];
 		set_target(s, c->targets + (size_t) q * (size_t) s->spec.slots, s->spec.slots, c->truth[q]);
 	}
 }
@@ -330,7 +333,7 @@ draw_plain(const NwSampler *s, int64_t step, NwChoice *c)
 char *
 nw_sampler_draw(const NwSampler *s, int64_t step, NwChoice *c)
 {
-	NwRng r = nw_rng(s->seed, STREAM_SAMPLER, (uint64_t) step);
+	NwRandom r = nw_random(s->seed, STREAM_SAMPLER, (uint64_t) step);
 	int *classes;
 	bool found = true;
 
@@ -339,7 +342,7 @@ nw_sampler_draw(const NwSampler *s, int64_t step, NwChoice *c)
 		draw_plain(s, step, c);
 		return NULL;
 	}
-	classes = nw_alloc((size_t) s->source->n_classes * sizeof(int));
+	classes = nw_alloc((size_t) s->dataset->n_classes * sizeof(int));
 	if (s->spec.shared)
 		found = draw_shared(s, &r, classes, c);
 	else
@@ -350,5 +353,5 @@ nw_sampler_draw(const NwSampler *s, int64_t step, NwChoice *c)
 	}
 	free(classes);
 	return found ? NULL
-	             : nw_printf("\"%s\": the supports leave no image to ask about", s->source->name);
+	             : nw_printf("\"%s\": the supports leave no image to ask about", s->dataset->name);
 }

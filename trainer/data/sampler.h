@@ -4,12 +4,14 @@
 #ifndef NW_SAMPLER_H
 #define NW_SAMPLER_H
 
+#include <stdint.h>
+
+#include "data/batch_spec.h"
 #include "data/dataset.h"
-#include "net/step_graph.h"
 
 typedef struct NwSampler
 {
-	const NwSource *source;
+	const NwDataset *dataset;
 	NwBatchSpec spec;
 	uint64_t seed;
 	double smoothing;
@@ -28,7 +30,7 @@ typedef struct NwChoice
 	int *truth;     /* [queries]: the slot of the query's class */
 } NwChoice;
 
-NwSampler *nw_sampler_new(const NwSource *source, const NwBatchSpec *spec, double smoothing,
+NwSampler *nw_sampler_new(const NwDataset *dataset, const NwBatchSpec *spec, double smoothing,
                           uint64_t seed);
 void nw_sampler_free(NwSampler *s);
 void nw_choice_init(NwChoice *c, const NwBatchSpec *spec);

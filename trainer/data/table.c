@@ -5,41 +5,61 @@
  * are left out.
  */
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
 #include "data/dataset.h"
+#include "data/table.h"
 #include "db/pg.h"
 
-/* Read one row into the source. */
-static void
-read_row(NwSource *s, const PGresult *r, int row, int64_t *cap, char ***names)
+typedef struct Row
 {
-	if (s->n >= *cap)
-	{
-		*cap = *cap ? *cap * 2 : 256;
-		s->blob = nw_realloc(s->blob, (size_t) *cap * sizeof(NwBuf));
-		s->id = nw_realloc(s->id, (size_t) *cap * sizeof(NwBuf));
-		*names = nw_realloc(*names, (size_t) *cap * sizeof(char *));
-	}
-	s->id[s->n] = s->blob[s->n] = (NwBuf) {0};
-	nw_buf_add(&s->id[s->n], PQgetvalue(r, row, 0), (size_t) PQgetlength(r, row, 0));
-	nw_buf_add(&s->blob[s->n], PQgetvalue(r, row, 1), (size_t) PQgetlength(r, row, 1));
-	(*names)[s->n] = PQgetisnull(r, row, 2) ? NULL : nw_strdup(PQgetvalue(r, row, 2));
-	s->n++;
+	NwBuf id;
+	NwBuf blob;
+	char *label; /* NULL where there is none */
+} Row;
+
+static NwBuf
+copy_value(const PGresult *r, int column)
+{
+	NwBuf b = {0};
+
+	nw_buf_add(&b, PQgetvalue(r, 0, column), (size_t) PQgetlength(r, 0, column));
+	return b;
 }
 
-/* Open a table of images. */
-NwSource *
-nw_source_table(const NwSourceOptions *options)
+/* Take the rows over. */
+static void
+set_rows(NwDataset *s, Row *row, int64_t n)
 {
-	NwSource *s = nw_alloc0(sizeof(NwSource));
+	char **labels = nw_alloc((size_t) n * sizeof(char *));
+
+	s->n = n;
+	s->id = nw_alloc((size_t) n * sizeof(NwBuf));
+	s->blob = nw_alloc((size_t) n * sizeof(NwBuf));
+	for (int64_t i = 0; i < n; i++)
+	{
+		s->id[i] = row[i].id;
+		s->blob[i] = row[i].blob;
+		labels[i] = row[i].label;
+	}
+	free(row);
+	nw_dataset_set_labels(s, labels);
+}
+
+NwDataset *
+nw_table_open(const NwDatasetOptions *options)
+{
+	NwDataset *s = nw_alloc0(sizeof(NwDataset));
 	PGconn *c = nw_pg_connect(options->dsn);
 	char *relation = nw_pg_relation(c, options->table);
 	char *image = nw_pg_ident(c, options->image_column);
 	char *id = nw_pg_ident(c, options->id_column);
 	char *label = options->label_column ? nw_pg_ident(c, options->label_column) : nw_strdup("NULL");
 	char *sql;
-	char **names = NULL;
+	Row *row = NULL;
+	int64_t n = 0;
 	int64_t cap = 0;
 	PGresult *r;
 
@@ -65,7 +85,11 @@ nw_source_table(const NwSourceOptions *options)
 		ExecStatusType status = PQresultStatus(r);
 
 		if (status == PGRES_SINGLE_TUPLE)
-			read_row(s, r, 0, &cap, &names);
+		{
+			NW_GROW(row, n, cap);
+			row[n++] = (Row) {copy_value(r, 0), copy_value(r, 1),
+			                  PQgetisnull(r, 0, 2) ? NULL : nw_strdup(PQgetvalue(r, 0, 2))};
+		}
 		else if (status != PGRES_TUPLES_OK)
 			nw_pg_fatal(c, options->table);
 		PQclear(r);
@@ -77,6 +101,6 @@ nw_source_table(const NwSourceOptions *options)
 	free(image);
 	free(id);
 	free(label);
-	nw_source_set_labels(s, names ? names : nw_alloc(1));
+	set_rows(s, row, n);
 	return s;
 }

@@ -7,7 +7,9 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "db/copy.h"
+#include "db/pg.h"
 
 #define FLUSH_BYTES (64 << 10) /* what fits the caches on either side of the socket */
 

@@ -4,6 +4,9 @@
 #ifndef NW_COPY_H
 #define NW_COPY_H
 
+#include <stdint.h>
+
+#include "base/text.h"
 #include "db/pg.h"
 
 typedef struct NwCopy

@@ -1,21 +1,29 @@
 /*
  * db/pg.c: what the program asks of libpq.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
+#include "base/text.h"
 #include "db/pg.h"
 
-/* End with the server's words, without their last line break. */
+/* Copy the server's words, without their last line break. */
+static char *
+message(PGconn *c)
+{
+	char *text = nw_strdup(PQerrorMessage(c));
+
+	nw_trim_end(text, "\n");
+	return text;
+}
+
+/* End with the server's words about something. */
 void
 nw_pg_fatal(PGconn *c, const char *what)
 {
-	char *text = nw_strdup(PQerrorMessage(c));
-	size_t len = strlen(text);
+	char *text = message(c);
 
-	while (len > 0 && text[len - 1] == '\n')
-		text[--len] = 0;
 	if (strncmp(text, "ERROR:  ", 8) == 0)
 		text += 8;
 	if (PQstatus(c) == CONNECTION_BAD)
@@ -32,14 +40,7 @@ nw_pg_connect(const char *dsn)
 	PGconn *c = PQconnectdbParams(keys, values, 1);
 
 	if (PQstatus(c) != CONNECTION_OK)
-	{
-		char *text = nw_strdup(PQerrorMessage(c));
-		size_t len = strlen(text);
-
-		while (len > 0 && text[len - 1] == '\n')
-			text[--len] = 0;
-		nw_fatal("could not connect: %s", text);
-	}
+		nw_fatal("could not connect: %s", message(c));
 	if (PQsetClientEncoding(c, "UTF8") != 0)
 		nw_pg_fatal(c, "client encoding");
 	return c;
@@ -63,7 +64,8 @@ nw_pg_query(PGconn *c, ExecStatusType wanted, int n, const char *const *args, co
 	return r;
 }
 
-/* Resolve a relation's name as the server would; NULL where there is none. */
+/* Resolve a relation's name as the server would: quoted with its schema; NULL where there is none.
+ */
 char *
 nw_pg_relation(PGconn *c, const char *name)
 {
@@ -78,7 +80,6 @@ nw_pg_relation(PGconn *c, const char *name)
 	return quoted;
 }
 
-/* Quote a name. */
 char *
 nw_pg_ident(PGconn *c, const char *name)
 {
@@ -90,4 +91,22 @@ nw_pg_ident(PGconn *c, const char *name)
 	copy = nw_strdup(quoted);
 	PQfreemem(quoted);
 	return copy;
+}
+
+/* Find an extension's schema, quoted; fatal where it is not installed. */
+char *
+nw_pg_extension(PGconn *c, const char *extension)
+{
+	PGresult *r = nw_pg_query(
+		c, PGRES_TUPLES_OK, 1, &extension,
+		"SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e"
+		" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1");
+	char *schema;
+
+	if (PQntuples(r) != 1)
+		nw_fatal("extension \"%s\" is not installed in this database: CREATE EXTENSION %s%s",
+		         extension, extension, strcmp(extension, "nwhead") == 0 ? " CASCADE" : "");
+	schema = nw_strdup(PQgetvalue(r, 0, 0));
+	PQclear(r);
+	return schema;
 }

@@ -1,49 +1,31 @@
 /*
- * graph/grad.c: reverse-mode differentiation over a graph's tape, and the derivatives
- * of the operators on single tensors, shapes and matrices.
+ * graph/grad.c: the gradient of a graph, as further nodes of it.
+ *
+ * The tape is walked backwards.  Each operator has an emitter, which gets a tape entry
+ * and the gradient dy of its first output, and adds to the gradients of the inputs that
+ * need one; those of images are in grad_image.c.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/message.h"
 #include "graph/grad.h"
+#include "graph/grad_image.h"
+#include "graph/graph.h"
+#include "graph/ops.h"
+#include "graph/shape.h"
 
-/* Say whether a tensor's gradient is wanted. */
-bool
-nw_needs_grad(const NwGraph *g, NwT t)
+/* Find an attribute; a node without it has one of zeros. */
+static const NwAttr *
+find_attr(const NwNode *r, const char *name)
 {
-	return t != NW_NONE && g->tensor[t].needs_grad;
-}
+	static const NwAttr none;
 
-/* Add to a tensor's gradient, if it is wanted. */
-void
-nw_accumulate(NwGraph *g, NwT t, NwT dt)
-{
-	NwT sum;
-
-	if (!nw_needs_grad(g, t))
-		return;
-	sum = g->tensor[t].grad == NW_NONE ? dt : nw_add(g, g->tensor[t].grad, dt);
-	g->tensor[t].grad = sum;
-}
-
-/* Find a float attribute. */
-static float
-float_attr(const NwNode *r, const char *name)
-{
 	for (int i = 0; i < r->n_attr; i++)
 		if (strcmp(r->attr[i].name, name) == 0)
-			return r->attr[i].f;
-	return 0;
-}
-
-/* Find an integer attribute. */
-static int64_t
-int_attr(const NwNode *r, const char *name)
-{
-	for (int i = 0; i < r->n_attr; i++)
-		if (strcmp(r->attr[i].name, name) == 0)
-			return r->attr[i].i;
-	return 0;
+			return &r->attr[i];
+	return &none;
 }
 
 static void
@@ -110,7 +92,7 @@ grad_relu(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_leaky_relu(NwGraph *g, const NwNode *r, NwT dy)
 {
-	float alpha = float_attr(r, "alpha");
+	float alpha = find_attr(r, "alpha")->f;
 	NwT positive = nw_mask(g, "Greater", r->in[0], nw_scalar(g, 0));
 	NwT slope = nw_add(g, nw_scale(g, positive, 1 - alpha), nw_scalar(g, alpha));
 
@@ -132,7 +114,7 @@ grad_hard_sigmoid(NwGraph *g, const NwNode *r, NwT dy)
 	NwT inside = nw_mul(g, nw_mask(g, "Greater", r->out[0], nw_scalar(g, 0)),
 	                    nw_mask(g, "Less", r->out[0], nw_scalar(g, 1)));
 
-	nw_accumulate(g, r->in[0], nw_scale(g, nw_mul(g, dy, inside), float_attr(r, "alpha")));
+	nw_accumulate(g, r->in[0], nw_scale(g, nw_mul(g, dy, inside), find_attr(r, "alpha")->f));
 }
 
 static void
@@ -300,7 +282,7 @@ grad_pad(NwGraph *g, const NwNode *r, NwT dy)
 static void
 grad_concat(NwGraph *g, const NwNode *r, NwT dy)
 {
-	int64_t axis = int_attr(r, "axis");
+	int64_t axis = find_attr(r, "axis")->i;
 	int64_t at = 0;
 
 	for (int i = 0; i < r->n_in; i++)
@@ -318,7 +300,7 @@ static void
 grad_gather(NwGraph *g, const NwNode *r, NwT dy)
 {
 	NwShape x = nw_shape_of(g, r->in[0]);
-	int64_t axis = int_attr(r, "axis");
+	int64_t axis = find_attr(r, "axis")->i;
 	const int64_t *index = g->tensor[r->in[1]].data;
 	int64_t n = NW_DIM(g, r->in[1], 0);
 	int64_t d = x.dim[axis];
@@ -377,9 +359,9 @@ grad_gemm(NwGraph *g, const NwNode *r, NwT dy)
 {
 	NwT a = r->in[0];
 	NwT b = r->in[1];
-	bool ta = int_attr(r, "transA");
-	bool tb = int_attr(r, "transB");
-	float alpha = float_attr(r, "alpha");
+	bool ta = find_attr(r, "transA")->i;
+	bool tb = find_attr(r, "transB")->i;
+	float alpha = find_attr(r, "alpha")->f;
 
 	if (nw_needs_grad(g, a))
 		nw_accumulate(g, a,
@@ -391,7 +373,7 @@ grad_gemm(NwGraph *g, const NwNode *r, NwT dy)
 		                 : nw_gemm(g, a, dy, NW_NONE, !ta, false, alpha, 1));
 	if (r->n_in > 2 && nw_needs_grad(g, r->in[2]))
 	{
-		float beta = float_attr(r, "beta");
+		float beta = find_attr(r, "beta")->f;
 		NwT dc = nw_unbroadcast(g, dy, nw_shape_of(g, r->in[2]));
 
 		nw_accumulate(g, r->in[2], beta == 1 ? dc : nw_scale(g, dc, beta));
@@ -435,10 +417,12 @@ grad_softmax(NwGraph *g, const NwNode *r, NwT dy)
 	nw_accumulate(g, r->in[0], nw_mul(g, y, nw_sub(g, dy, mean)));
 }
 
+typedef void (*EmitGrad)(NwGraph *g, const NwNode *r, NwT dy);
+
 static const struct
 {
 	const char *type;
-	NwEmitGrad emit;
+	EmitGrad emit;
 } grads[] = {
 	{"Abs", grad_abs},
 	{"Add", grad_add},
@@ -479,8 +463,7 @@ static const struct
 	{"Transpose", grad_transpose},
 };
 
-/* Find the derivative of an operator. */
-static NwEmitGrad
+static EmitGrad
 find_grad(const char *type)
 {
 	for (int i = 0; i < NW_LENGTH(grads); i++)

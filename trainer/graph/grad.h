@@ -1,20 +1,12 @@
 /*
- * graph/grad.h: the derivative of each operator.
- *
- * An emitter gets a tape entry and the gradient dy of its first output, and adds
- * to the gradients of the inputs that need one.
+ * graph/grad.h: the gradient of a graph, as further nodes of it.
  */
 #ifndef NW_GRAD_H
 #define NW_GRAD_H
 
-#include "graph/ops.h"
+#include "graph/graph.h"
 
-typedef void (*NwEmitGrad)(NwGraph *g, const NwNode *r, NwT dy);
-
-/* grad_image.c */
-void nw_grad_conv(NwGraph *g, const NwNode *r, NwT dy);
-void nw_grad_max_pool(NwGraph *g, const NwNode *r, NwT dy);
-void nw_grad_average_pool(NwGraph *g, const NwNode *r, NwT dy);
-void nw_grad_batch_norm(NwGraph *g, const NwNode *r, NwT dy);
+void nw_backward(NwGraph *g, NwT loss);
+void nw_backward_from(NwGraph *g, NwT y, NwT dy);
 
 #endif

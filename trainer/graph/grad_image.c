@@ -9,9 +9,14 @@
  * over CNHW images, or a single one over all taps where channels are few.
  */
 #include <stdlib.h>
-#include <string.h>
 
-#include "graph/grad.h"
+#include "base/memory.h"
+#include "graph/grad_image.h"
+#include "graph/graph.h"
+#include "graph/ops.h"
+#include "graph/ops_image.h"
+#include "graph/shape.h"
+#include "math/window.h"
 
 /*
  * Flip a kernel and swap its channels: [O,C/G,kh,kw] -> [C,O/G,kh,kw].  The flip

@@ -1,15 +1,18 @@
 /*
- * graph/graph.c: tensors, constants, states and nodes of a graph under construction.
+ * graph/graph.c: tensors, constants and nodes of a graph under construction.
  */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/random.h"
+#include "base/text.h"
 #include "graph/graph.h"
+#include "graph/shape.h"
+#include "graph/states.h"
 #include "math/gemm.h"
 
-/* Start an empty graph. */
 NwGraph *
 nw_graph_new(NwPurpose purpose, bool gpu, NwStates *states, uint64_t seed)
 {
@@ -24,7 +27,7 @@ nw_graph_new(NwPurpose purpose, bool gpu, NwStates *states, uint64_t seed)
 	return g;
 }
 
-/* Give a graph's memory back; its states belong to the caller. */
+/* Free a graph; its states belong to the caller. */
 void
 nw_graph_free(NwGraph *g)
 {
@@ -52,102 +55,22 @@ nw_graph_free(NwGraph *g)
 	free(g);
 }
 
-/* Make a shape of its dimensions. */
-NwShape
-nw_shape(int rank, const int64_t *dim)
-{
-	NwShape s = {.rank = rank};
-
-	for (int i = 0; i < rank; i++)
-		s.dim[i] = dim[i];
-	return s;
-}
-
-/* Return a tensor's shape. */
 NwShape
 nw_shape_of(const NwGraph *g, NwT t)
 {
 	return g->tensor[t].shape;
 }
 
-/* Count the elements. */
-int64_t
-nw_shape_size(const NwShape *s)
-{
-	int64_t n = 1;
-
-	for (int i = 0; i < s->rank; i++)
-		n *= s->dim[i];
-	return n;
-}
-
-/* Say whether a shape read from a file can be worked with. */
+/* Say whether a tensor's gradient is wanted. */
 bool
-nw_shape_is_possible(const NwShape *s)
+nw_needs_grad(const NwGraph *g, NwT t)
 {
-	int64_t n = 1;
-
-	if (s->rank < 0 || s->rank > NW_MAX_RANK)
-		return false;
-	for (int i = 0; i < s->rank; i++)
-	{
-		if (s->dim[i] < 0 || s->dim[i] > INT32_MAX)
-			return false;
-		if (s->dim[i] > 0 && (n *= s->dim[i]) > NW_MAX_ELEMENTS)
-			return false;
-	}
-	return true;
-}
-
-/* Compare two shapes. */
-bool
-nw_shape_equal(const NwShape *a, const NwShape *b)
-{
-	if (a->rank != b->rank)
-		return false;
-	for (int i = 0; i < a->rank; i++)
-		if (a->dim[i] != b->dim[i])
-			return false;
-	return true;
-}
-
-/* Print a shape as "[2,3,32,32]". */
-char *
-nw_shape_text(const NwShape *s)
-{
-	NwBuf b = {0};
-
-	nw_buf_add(&b, "[", 1);
-	for (int i = 0; i < s->rank; i++)
-		nw_buf_printf(&b, "%s%lld", i ? "," : "", (long long) s->dim[i]);
-	nw_buf_add(&b, "]", 1);
-	return b.data;
-}
-
-/* Work out the shape of an element-wise operation, as NumPy does. */
-NwShape
-nw_shape_broadcast(const NwShape *a, const NwShape *b, const char *who)
-{
-	NwShape r = {.rank = a->rank > b->rank ? a->rank : b->rank};
-
-	for (int i = 0; i < r.rank; i++)
-	{
-		int ia = i - (r.rank - a->rank);
-		int ib = i - (r.rank - b->rank);
-		int64_t da = ia < 0 ? 1 : a->dim[ia];
-		int64_t db = ib < 0 ? 1 : b->dim[ib];
-
-		if (da != db && da != 1 && db != 1)
-			nw_fatal("operator %s: shapes %s and %s do not fit together", who, nw_shape_text(a),
-			         nw_shape_text(b));
-		r.dim[i] = da == 1 ? db : da;
-	}
-	return r;
+	return t != NW_NONE && g->tensor[t].needs_grad;
 }
 
 /* Add a tensor; without a name it gets a number. */
-NwT
-nw_tensor(NwGraph *g, const char *name, NwDtype type, NwShape shape)
+static NwT
+add_tensor(NwGraph *g, const char *name, NwDtype type, NwShape shape)
 {
 	NwTensor *t;
 
@@ -161,11 +84,10 @@ nw_tensor(NwGraph *g, const char *name, NwDtype type, NwShape shape)
 	return g->n_tensors++;
 }
 
-/* Add an input of the graph. */
 NwT
 nw_input(NwGraph *g, const char *name, NwDtype type, NwShape shape)
 {
-	NwT t = nw_tensor(g, name, type, shape);
+	NwT t = add_tensor(g, name, type, shape);
 
 	g->tensor[t].named = true;
 	NW_GROW(g->input, g->n_inputs, g->cap_inputs);
@@ -190,20 +112,11 @@ nw_output(NwGraph *g, const char *name, NwT t)
 	g->output[g->n_outputs++] = (NwOutput) {nw_strdup(name), t};
 }
 
-/* Return the bytes of a constant's value. */
-static size_t
-constant_bytes(NwDtype type, const NwShape *shape)
-{
-	size_t width = type == NW_INT64 ? 8 : type == NW_BOOL ? 1 : 4;
-
-	return (size_t) nw_shape_size(shape) * width;
-}
-
 /* Hash what makes two constants the same. */
 static uint64_t
 constant_hash(NwDtype type, const NwShape *shape, const void *data)
 {
-	uint64_t h = nw_hash(data, constant_bytes(type, shape));
+	uint64_t h = nw_hash(data, nw_shape_bytes(shape, type));
 
 	h ^= nw_hash(shape->dim, sizeof(int64_t) * (size_t) shape->rank) * 31;
 	return h + (uint64_t) type + (uint64_t) shape->rank * 7;
@@ -238,7 +151,7 @@ grow_constants(NwGraph *g)
 NwT
 nw_constant(NwGraph *g, NwDtype type, NwShape shape, const void *data)
 {
-	size_t bytes = constant_bytes(type, &shape);
+	size_t bytes = nw_shape_bytes(&shape, type);
 	uint64_t h = constant_hash(type, &shape, data);
 	uint64_t mask;
 	NwT t;
@@ -250,14 +163,13 @@ nw_constant(NwGraph *g, NwDtype type, NwShape shape, const void *data)
 		if (g->tensor[t].type == type && nw_shape_equal(&g->tensor[t].shape, &shape) &&
 		    memcmp(g->tensor[t].data, data, bytes) == 0)
 			return t;
-	t = nw_tensor(g, NULL, type, shape);
+	t = add_tensor(g, NULL, type, shape);
 	g->tensor[t].data = memcpy(nw_alloc(bytes), data, bytes);
 	g->constant_slot[h & mask] = t;
 	g->n_constants++;
 	return t;
 }
 
-/* Add a float constant without dimensions. */
 NwT
 nw_scalar(NwGraph *g, double value)
 {
@@ -266,79 +178,10 @@ nw_scalar(NwGraph *g, double value)
 	return nw_constant(g, NW_FLOAT, NW_NO_DIMS, &f);
 }
 
-/* Add a constant list of integers. */
 NwT
 nw_int64s(NwGraph *g, int n, const int64_t *values)
 {
 	return nw_constant(g, NW_INT64, NW_SHAPE(n), values);
-}
-
-/* Find a state by name; NULL where there is none. */
-NwState *
-nw_state_find(const NwStates *s, const char *name)
-{
-	for (int i = 0; i < s->n; i++)
-		if (strcmp(s->item[i].name, name) == 0)
-			return &s->item[i];
-	return NULL;
-}
-
-/* Add a state; without data it starts at zero. */
-NwState *
-nw_state_add(NwStates *s, const char *name, NwShape shape, const float *data)
-{
-	size_t bytes = (size_t) nw_shape_size(&shape) * sizeof(float);
-	NwState *st;
-
-	NW_GROW(s->item, s->n, s->cap);
-	st = &s->item[s->n++];
-	*st = (NwState) {.name = nw_strdup(name), .shape = shape};
-	st->data = nw_alloc0(bytes);
-	if (data != NULL)
-		memcpy(st->data, data, bytes);
-	return st;
-}
-
-/* Give the states' memory back. */
-void
-nw_states_free(NwStates *s)
-{
-	for (int i = 0; i < s->n; i++)
-	{
-		free(s->item[i].name);
-		free(s->item[i].data);
-	}
-	free(s->item);
-	*s = (NwStates) {0};
-}
-
-/* Fill a new weight; the same seed and name give the same numbers. */
-static void
-init_state(NwState *st, NwInit init, uint64_t seed)
-{
-	int64_t n = nw_shape_size(&st->shape);
-	const int64_t *d = st->shape.dim;
-	int64_t taps = st->shape.rank == 4 ? d[2] * d[3] : 1;
-	NwRng r = nw_rng(seed, nw_hash(st->name, strlen(st->name)), 0);
-	double fan_in = st->shape.rank > 1 ? (double) (d[1] * taps) : (double) d[0];
-	double fan_out = (double) (d[0] * taps);
-
-	for (int64_t i = 0; i < n; i++)
-		switch (init)
-		{
-			case NW_INIT_ZERO:
-				st->data[i] = 0;
-				break;
-			case NW_INIT_ONE:
-				st->data[i] = 1;
-				break;
-			case NW_INIT_HE:
-				st->data[i] = (float) (nw_rng_normal(&r) * sqrt(2.0 / fan_out));
-				break;
-			case NW_INIT_UNIFORM:
-				st->data[i] = (float) ((2.0 * nw_rng_uniform(&r) - 1.0) / sqrt(fan_in));
-				break;
-		}
 }
 
 /* Bring a state into the graph: as an input to train, as a constant to export. */
@@ -351,20 +194,19 @@ add_state(NwGraph *g, const char *name, NwShape shape, NwInit init)
 	if (st == NULL)
 	{
 		st = nw_state_add(g->states, name, shape, NULL);
-		init_state(st, init, g->seed);
+		nw_state_init(st, init, g->seed);
 	}
 	if (!nw_shape_equal(&st->shape, &shape))
 		nw_fatal("\"%s\" has shape %s, and the network wants %s", name, nw_shape_text(&st->shape),
 		         nw_shape_text(&shape));
 	if (g->purpose == NW_FOR_TRAINING)
 		return nw_input(g, name, NW_FLOAT, shape);
-	t = nw_tensor(g, name, NW_FLOAT, shape);
+	t = add_tensor(g, name, NW_FLOAT, shape);
 	g->tensor[t].data = memcpy(nw_alloc((size_t) nw_shape_size(&shape) * 4), st->data,
 	                           (size_t) nw_shape_size(&shape) * 4);
 	return t;
 }
 
-/* Add a trainable weight. */
 NwT
 nw_param(NwGraph *g, const char *name, NwShape shape, NwInit init)
 {
@@ -418,7 +260,6 @@ nw_attr_ints(const char *name, int n, const int64_t *v)
 	return a;
 }
 
-/* Fill a node's type and inputs. */
 static void
 set_node(NwNode *node, const char *type, int n_in, const NwT *in)
 {
@@ -455,7 +296,6 @@ nw_tape_entry(NwGraph *g, const char *type, int n_in, const NwT *in)
 	return &g->tape[g->n_tape++];
 }
 
-/* Add an attribute to a node. */
 void
 nw_node_attr(NwNode *node, NwAttr attr)
 {
@@ -466,7 +306,7 @@ nw_node_attr(NwNode *node, NwAttr attr)
 NwT
 nw_node_out(NwGraph *g, NwNode *node, NwDtype type, NwShape shape)
 {
-	NwT t = nw_tensor(g, NULL, type, shape);
+	NwT t = add_tensor(g, NULL, type, shape);
 
 	if (g->recording && type == NW_FLOAT)
 		for (int i = 0; i < node->n_in; i++)

@@ -9,30 +9,18 @@
 #ifndef NW_GRAPH_H
 #define NW_GRAPH_H
 
-#include "base/util.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-#define NW_MAX_RANK 6
-#define NW_MAX_ELEMENTS \
-	(INT64_C(1) << 33) /* more than any device holds, few enough that no product overflows */
-#define NW_OWN_DOMAIN "nwhead"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "math/window.h"
+
+#define NW_OWN_DOMAIN "nwhead" /* of the program's own operators */
 
 /* a tensor of a graph, by number */
 typedef int NwT;
 #define NW_NONE (-1)
-
-/* element types, with ONNX's numbers */
-typedef enum NwDtype
-{
-	NW_FLOAT = 1,
-	NW_INT64 = 7,
-	NW_BOOL = 9
-} NwDtype;
-
-typedef struct NwShape
-{
-	int rank;
-	int64_t dim[NW_MAX_RANK];
-} NwShape;
 
 typedef struct NwTensor
 {
@@ -65,17 +53,6 @@ typedef struct NwAttr
 	int64_t ints[2 * NW_MAX_RANK];
 } NwAttr;
 
-/* how a window moves over an image; order of pad: top, left, bottom, right */
-typedef struct NwWindow
-{
-	int64_t kernel[2];
-	int64_t stride[2];
-	int64_t pad[4];
-	int64_t dilation[2];
-	int64_t group;
-	bool count_pad; /* average pooling: padding counts */
-} NwWindow;
-
 #define NW_MAX_ATTRS 6
 #define NW_MAX_OUTPUTS 3
 
@@ -93,21 +70,6 @@ typedef struct NwNode
 	bool batch_stats;              /* BatchNormalization over the batch's own statistics */
 	int64_t spec[2 * NW_MAX_RANK]; /* starts of Slice, pads of Pad, axes of reductions */
 } NwNode;
-
-/* A tensor that lives outside the graph: a weight, a momentum, a running mean. */
-typedef struct NwState
-{
-	char *name;
-	NwShape shape;
-	float *data;
-} NwState;
-
-typedef struct NwStates
-{
-	NwState *item;
-	int n;
-	int cap;
-} NwStates;
 
 /* what becomes of weights: inputs of a training step, or part of the file */
 typedef enum NwPurpose
@@ -157,7 +119,7 @@ typedef struct NwGraph
 	int cap_constants;
 	NwPurpose purpose;
 	bool gpu;       /* emit what GPU providers can run */
-	bool native;    /* emit operators of the program's own: conv.c, fused.c */
+	bool native;    /* emit operators of the program's own */
 	bool recording; /* put operators onto the tape */
 	uint64_t seed;  /* of the first weights */
 	NwStates *states;
@@ -166,46 +128,22 @@ typedef struct NwGraph
 NwGraph *nw_graph_new(NwPurpose purpose, bool gpu, NwStates *states, uint64_t seed);
 void nw_graph_free(NwGraph *g);
 
-/* shapes */
-NwShape nw_shape(int rank, const int64_t *dim);
-NwShape nw_shape_of(const NwGraph *g, NwT t);
-int64_t nw_shape_size(const NwShape *s);
-bool nw_shape_is_possible(
-	const NwShape *s); /* rank, dimensions and size within limits; 0 is a dimension */
-bool nw_shape_equal(const NwShape *a, const NwShape *b);
-NwShape nw_shape_broadcast(const NwShape *a, const NwShape *b, const char *who);
-char *nw_shape_text(const NwShape *s);
-
-#define NW_SHAPE(...) nw_shape(NW_LENGTH(((int64_t[]) {__VA_ARGS__})), (int64_t[]) {__VA_ARGS__})
-#define NW_NO_DIMS ((NwShape) {0})
 #define NW_DIM(g, t, i) ((g)->tensor[t].shape.dim[i])
 #define NW_RANK(g, t) ((g)->tensor[t].shape.rank)
 
 /* tensors */
-NwT nw_tensor(NwGraph *g, const char *name, NwDtype type, NwShape shape);
+NwShape nw_shape_of(const NwGraph *g, NwT t);
+bool nw_needs_grad(const NwGraph *g, NwT t);
 NwT nw_input(NwGraph *g, const char *name, NwDtype type, NwShape shape);
 NwT nw_constant(NwGraph *g, NwDtype type, NwShape shape, const void *data);
 NwT nw_scalar(NwGraph *g, double value);
 NwT nw_int64s(NwGraph *g, int n, const int64_t *values);
 void nw_output(NwGraph *g, const char *name, NwT t);
 
-/* how a weight starts */
-typedef enum NwInit
-{
-	NW_INIT_ZERO,
-	NW_INIT_ONE,
-	NW_INIT_HE,     /* normal, variance 2 / fan out */
-	NW_INIT_UNIFORM /* within 1 / sqrt(fan in) */
-} NwInit;
-
+/* tensors that are states */
 NwT nw_param(NwGraph *g, const char *name, NwShape shape, NwInit init);
 NwT nw_buffer(NwGraph *g, const char *name, NwShape shape, NwInit init);
 void nw_update(NwGraph *g, NwT state, NwT value);
-
-/* states */
-NwState *nw_state_find(const NwStates *s, const char *name);
-NwState *nw_state_add(NwStates *s, const char *name, NwShape shape, const float *data);
-void nw_states_free(NwStates *s);
 
 /* nodes */
 NwAttr nw_attr_int(const char *name, int64_t v);
@@ -218,11 +156,5 @@ NwNode *nw_tape_entry(NwGraph *g, const char *type, int n_in, const NwT *in);
 void nw_node_attr(NwNode *node, NwAttr attr);
 NwT nw_node_out(NwGraph *g, NwNode *node, NwDtype type, NwShape shape);
 void nw_record(NwGraph *g, const NwNode *node);
-
-/* gradient (grad.c): emit d loss / d t for every t that needs it */
-void nw_backward(NwGraph *g, NwT loss);
-void nw_backward_from(NwGraph *g, NwT y, NwT dy);
-void nw_accumulate(NwGraph *g, NwT t, NwT dt);
-bool nw_needs_grad(const NwGraph *g, NwT t);
 
 #endif

@@ -3,7 +3,11 @@
  */
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/message.h"
+#include "graph/graph.h"
 #include "graph/ops.h"
+#include "graph/shape.h"
 
 /* Add a node with one float output and put it onto the tape. */
 static NwT
@@ -15,14 +19,12 @@ emit(NwGraph *g, NwNode *node, NwShape shape)
 	return t;
 }
 
-/* Add an element-wise operator of one argument. */
 NwT
 nw_unary(NwGraph *g, const char *type, NwT x)
 {
 	return emit(g, nw_node(g, type, 1, &x), nw_shape_of(g, x));
 }
 
-/* Add LeakyRelu. */
 NwT
 nw_leaky_relu(NwGraph *g, NwT x, float alpha)
 {
@@ -43,7 +45,6 @@ nw_hard_sigmoid(NwGraph *g, NwT x, float alpha, float beta)
 	return emit(g, node, nw_shape_of(g, x));
 }
 
-/* Add Clip with constant limits. */
 NwT
 nw_clip(NwGraph *g, NwT x, float low, float high)
 {
@@ -52,7 +53,6 @@ nw_clip(NwGraph *g, NwT x, float low, float high)
 	return emit(g, nw_node(g, "Clip", 3, in), nw_shape_of(g, x));
 }
 
-/* Add Pow with a constant exponent. */
 NwT
 nw_pow(NwGraph *g, NwT x, float exponent)
 {
@@ -71,7 +71,6 @@ nw_cast_float(NwGraph *g, NwT x)
 	return emit(g, node, nw_shape_of(g, x));
 }
 
-/* Add an element-wise operator of two arguments. */
 NwT
 nw_binary(NwGraph *g, const char *type, NwT a, NwT b)
 {
@@ -105,7 +104,6 @@ nw_div(NwGraph *g, NwT a, NwT b)
 	return nw_binary(g, "Div", a, b);
 }
 
-/* Multiply by a constant. */
 NwT
 nw_scale(NwGraph *g, NwT a, double factor)
 {
@@ -113,8 +111,8 @@ nw_scale(NwGraph *g, NwT a, double factor)
 }
 
 /* Compare element by element. */
-NwT
-nw_compare(NwGraph *g, const char *type, NwT a, NwT b)
+static NwT
+compare(NwGraph *g, const char *type, NwT a, NwT b)
 {
 	NwT in[2] = {a, b};
 	NwShape shape = nw_shape_broadcast(&g->tensor[a].shape, &g->tensor[b].shape, type);
@@ -126,7 +124,7 @@ nw_compare(NwGraph *g, const char *type, NwT a, NwT b)
 NwT
 nw_mask(NwGraph *g, const char *type, NwT a, NwT b)
 {
-	return nw_cast_float(g, nw_compare(g, type, a, b));
+	return nw_cast_float(g, compare(g, type, a, b));
 }
 
 /*
@@ -153,7 +151,6 @@ nw_reshape(NwGraph *g, NwT x, NwShape to)
 	return emit(g, nw_node(g, "Reshape", 2, in), to);
 }
 
-/* Reorder the axes. */
 NwT
 nw_transpose(NwGraph *g, NwT x, const int64_t *perm)
 {
@@ -180,7 +177,6 @@ nw_cnhw(NwGraph *g, NwT x)
 	return g->tensor[x].cnhw;
 }
 
-/* Repeat along axes of size 1. */
 NwT
 nw_expand(NwGraph *g, NwT x, NwShape to)
 {
@@ -226,7 +222,6 @@ nw_slice(NwGraph *g, NwT x, int n, const int64_t *axes, const int64_t *starts, c
 	return emit(g, node, to);
 }
 
-/* Cut a range of one axis. */
 NwT
 nw_slice1(NwGraph *g, NwT x, int64_t axis, int64_t start, int64_t end)
 {
@@ -257,7 +252,6 @@ nw_pad(NwGraph *g, NwT x, const int64_t *pads, float value)
 	return emit(g, node, to);
 }
 
-/* Join tensors along an axis. */
 NwT
 nw_concat(NwGraph *g, int n, const NwT *x, int64_t axis)
 {
@@ -371,7 +365,6 @@ nw_gemm(NwGraph *g, NwT a, NwT b, NwT c, bool trans_a, bool trans_b, float alpha
 	return emit(g, node, to);
 }
 
-/* Multiply matrices, batch by batch. */
 NwT
 nw_matmul(NwGraph *g, NwT a, NwT b)
 {
@@ -394,7 +387,6 @@ nw_matmul(NwGraph *g, NwT a, NwT b)
 	return emit(g, nw_node(g, "MatMul", 2, in), to);
 }
 
-/* Add Softmax along an axis. */
 NwT
 nw_softmax(NwGraph *g, NwT x, int64_t axis)
 {
@@ -403,4 +395,16 @@ nw_softmax(NwGraph *g, NwT x, int64_t axis)
 	nw_node_attr(node, nw_attr_int("axis", axis));
 	node->spec[0] = axis;
 	return emit(g, node, nw_shape_of(g, x));
+}
+
+/* Add to a tensor's gradient, if it is wanted. */
+void
+nw_accumulate(NwGraph *g, NwT t, NwT dt)
+{
+	NwT sum;
+
+	if (!nw_needs_grad(g, t))
+		return;
+	sum = g->tensor[t].grad == NW_NONE ? dt : nw_add(g, g->tensor[t].grad, dt);
+	g->tensor[t].grad = sum;
 }

@@ -1,5 +1,5 @@
 /*
- * graph/ops.h: the operators a graph is made of, each with its shape rule.
+ * graph/ops.h: operators on single tensors, shapes and matrices, each with its shape rule.
  *
  * Shapes in the comments: N images, C channels, H height, W width; d a size of
  * any kind; [...] any shape.
@@ -7,7 +7,11 @@
 #ifndef NW_OPS_H
 #define NW_OPS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "graph/graph.h"
+#include "graph/shape.h"
 
 /* element-wise: [...] -> [...] */
 NwT nw_unary(NwGraph *g, const char *type, NwT x);
@@ -24,8 +28,7 @@ NwT nw_sub(NwGraph *g, NwT a, NwT b);
 NwT nw_mul(NwGraph *g, NwT a, NwT b);
 NwT nw_div(NwGraph *g, NwT a, NwT b);
 NwT nw_scale(NwGraph *g, NwT a, double factor);
-NwT nw_compare(NwGraph *g, const char *type, NwT a, NwT b); /* -> bool */
-NwT nw_mask(NwGraph *g, const char *type, NwT a, NwT b);    /* -> 0.0 or 1.0 */
+NwT nw_mask(NwGraph *g, const char *type, NwT a, NwT b); /* -> 0.0 or 1.0 */
 
 /* shapes */
 NwT nw_reshape(NwGraph *g, NwT x, NwShape to);
@@ -38,7 +41,6 @@ NwT nw_slice1(NwGraph *g, NwT x, int64_t axis, int64_t start, int64_t end);
 NwT nw_pad(NwGraph *g, NwT x, const int64_t *pads, float value);
 NwT nw_concat(NwGraph *g, int n, const NwT *x, int64_t axis);
 NwT nw_gather(NwGraph *g, NwT x, int64_t axis, int n, const int64_t *index);
-NwT nw_unbroadcast(NwGraph *g, NwT x, NwShape to);
 
 /* reductions: axes as a bit mask */
 NwT nw_reduce(NwGraph *g, const char *type, NwT x, unsigned axes, bool keep);
@@ -49,20 +51,8 @@ NwT nw_gemm(NwGraph *g, NwT a, NwT b, NwT c, bool trans_a, bool trans_b, float a
 NwT nw_matmul(NwGraph *g, NwT a, NwT b); /* [...,m,k] x [...,k,n] */
 NwT nw_softmax(NwGraph *g, NwT x, int64_t axis);
 
-/* images: [N,C,H,W] */
-NwWindow nw_window(int64_t kernel, int64_t stride, int64_t pad);
-NwT nw_conv(NwGraph *g, NwT x, NwT w, NwT bias, const NwWindow *win); /* w [O,C/group,kh,kw] */
-NwT nw_conv_transpose(NwGraph *g, NwT x, NwT w, const NwWindow *win, int64_t h, int64_t width);
-NwT nw_conv_grad_input(NwGraph *g, NwT dy, NwT w, const NwWindow *win, int64_t height,
-                       int64_t width);
-NwT nw_conv_grad_weight(NwGraph *g, NwT x, NwT dy, const NwWindow *win);
-NwT nw_max_pool(NwGraph *g, NwT x, const NwWindow *win);
-NwT nw_average_pool(NwGraph *g, NwT x, const NwWindow *win);
-NwT nw_batch_norm(NwGraph *g, NwT x, NwT scale, NwT bias, NwT mean, NwT var, float eps, bool train);
-NwT nw_affine(NwGraph *g, NwT x, NwT scale, NwT shift,
-              NwT mean); /* (x - mean) * scale + shift for each channel */
-NwT nw_layer_norm(NwGraph *g, NwT x, NwT scale, NwT bias, int64_t axis, float eps);
-NwT nw_per_channel(NwGraph *g, NwT v); /* [C] -> [1,C,1,1] */
-int64_t nw_window_out(int64_t size, const NwWindow *win, int axis);
+/* gradients */
+NwT nw_unbroadcast(NwGraph *g, NwT x, NwShape to);
+void nw_accumulate(NwGraph *g, NwT t, NwT dt);
 
 #endif

@@ -3,29 +3,14 @@
  */
 #include <stdlib.h>
 
+#include "base/memory.h"
+#include "base/message.h"
+#include "graph/graph.h"
 #include "graph/ops.h"
+#include "graph/ops_image.h"
+#include "graph/shape.h"
+#include "math/window.h"
 
-/* Describe a square window. */
-NwWindow
-nw_window(int64_t kernel, int64_t stride, int64_t pad)
-{
-	return (NwWindow) {.kernel = {kernel, kernel},
-	                   .stride = {stride, stride},
-	                   .pad = {pad, pad, pad, pad},
-	                   .dilation = {1, 1},
-	                   .group = 1};
-}
-
-/* Count the places of a window along an axis (0 height, 1 width). */
-int64_t
-nw_window_out(int64_t size, const NwWindow *win, int axis)
-{
-	int64_t reach = win->dilation[axis] * (win->kernel[axis] - 1) + 1;
-
-	return (size + win->pad[axis] + win->pad[axis + 2] - reach) / win->stride[axis] + 1;
-}
-
-/* Write a window's attributes onto a node. */
 static void
 window_attrs(NwNode *node, const NwWindow *win)
 {
@@ -149,7 +134,6 @@ nw_max_pool(NwGraph *g, NwT x, const NwWindow *win)
 	return y;
 }
 
-/* Add AveragePool. */
 NwT
 nw_average_pool(NwGraph *g, NwT x, const NwWindow *win)
 {

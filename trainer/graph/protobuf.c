@@ -74,8 +74,9 @@ is_shallow(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t l
 	return true;
 }
 
+/* Say whether messages lie within messages to a depth that is safe to recurse into. */
 bool
-nw_wire_is_shallow(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len)
+nw_protobuf_is_shallow(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len)
 {
 	return is_shallow(type, data, len, 0);
 }

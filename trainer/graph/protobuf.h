@@ -7,7 +7,7 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 
-/* true where messages lie within messages to a depth that is safe to recurse into */
-bool nw_wire_is_shallow(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len);
+bool nw_protobuf_is_shallow(const ProtobufCMessageDescriptor *type, const uint8_t *data,
+                            size_t len);
 
 #endif

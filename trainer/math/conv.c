@@ -1,11 +1,11 @@
 /*
  * math/conv.c: convolutions and their derivatives on the CPU, for training.
  *
- * Both the convolution and its derivative by the input are a "sweep": each place
+ * Both the convolution and its derivative by the input are a stencil: each place
  * of a grid takes a weighted sum over taps, places of the input that lie at fixed
  * distances, and over channels.  (With stride s the derivative by the input is s x s
- * sweeps, one for each residue of a place, each with the taps that reach it.)  A
- * sweep is cut into blocks of images and rows.  A block copies some channels of its
+ * stencils, one for each residue of a place, each with the taps that reach it.)  A
+ * stencil is cut into blocks of images and rows.  A block copies some channels of its
  * input with a border of zeros, so that one tap of a run of places is a run of
  * memory; lays them out for the tile loop; and multiplies by the packed weights.
  *
@@ -17,10 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/message.h"
 #include "math/conv.h"
+#include "math/gemm.h"
+#include "math/team.h"
+#include "math/window.h"
 
 #define DEPTH 192              /* about how far a tile sums before the next operands are packed */
-#define COLUMNS 384            /* about how many places a block of a sweep has */
+#define COLUMNS 384            /* about how many places a block of a stencil has */
 #define CHANNELS 64            /* at most so many in a chunk of the derivative by weights */
 #define CHUNKS 32              /* about so many chunks of that */
 #define CHUNK_BYTES (16 << 20) /* their sums take about this much at most */
@@ -92,7 +97,7 @@ block_at(const Cut *c, int64_t i)
 	return b;
 }
 
-/* ------------------------------------------------------------------ sweeps */
+/* ------------------------------------------------------------------ stencils */
 
 typedef struct Tap
 {
@@ -100,7 +105,7 @@ typedef struct Tap
 	int64_t index; /* within the kernel */
 } Tap;
 
-typedef struct Sweep
+typedef struct Stencil
 {
 	const NwGemm *gemm;
 	const float *in; /* [n,c,size] */
@@ -139,13 +144,13 @@ typedef struct Sweep
 	int64_t slot_floats;
 	int64_t *offsets;
 	int64_t slot_offsets;
-} Sweep;
+} Stencil;
 
 /* Pack the weights of a block of channels, in the order in which they lie in memory. */
 static void
 pack_weights(void *arg, size_t i)
 {
-	Sweep *s = arg;
+	Stencil *s = arg;
 	int rows = s->gemm->rows;
 	int64_t c0 = (int64_t) i * s->depth;
 	int64_t channels = MIN(s->depth, s->c - c0);
@@ -174,7 +179,7 @@ pack_weights(void *arg, size_t i)
 
 /* Say which places of a bordered copy's phase come from the input; the rest is border. */
 static void
-inside(const Sweep *s, int64_t phase, int64_t *begin, int64_t *end)
+inside(const Stencil *s, int64_t phase, int64_t *begin, int64_t *end)
 {
 	int64_t step = s->step[1];
 	int64_t first = s->low[1] + phase; /* the place that comes to 0 */
@@ -189,7 +194,7 @@ inside(const Sweep *s, int64_t phase, int64_t *begin, int64_t *end)
  * Border is zero already.
  */
 static void
-copy_input(const Sweep *s, const Block *b, int64_t channel, int64_t channels, float *to)
+copy_input(const Stencil *s, const Block *b, int64_t channel, int64_t channels, float *to)
 {
 	int64_t step = s->step[1];
 	int64_t rows = s->step[0] * (b->rows - 1) + s->span[0] + 1;
@@ -281,7 +286,7 @@ gather_columns(const NwGemm *gemm, int64_t k, const int64_t *offset, const float
 
 /* Put a block's sums [m, ld] where they belong. */
 static void
-put_out(const Sweep *s, const Block *b, const float *sums, int64_t ld)
+put_out(const Stencil *s, const Block *b, const float *sums, int64_t ld)
 {
 	int64_t plane = s->out_size[0] * s->out_size[1];
 	int64_t places = b->rows * s->grid[1];
@@ -310,7 +315,7 @@ put_out(const Sweep *s, const Block *b, const float *sums, int64_t ld)
 
 /* Compute one block. */
 static void
-sweep_block(const Sweep *s, const Block *b, float *scratch, int64_t *offset)
+stencil_block(const Stencil *s, const Block *b, float *scratch, int64_t *offset)
 {
 	const NwGemm *gemm = s->gemm;
 	int width = NW_GEMM_VECTORS * gemm->lanes;
@@ -365,23 +370,23 @@ sweep_block(const Sweep *s, const Block *b, float *scratch, int64_t *offset)
 
 /* Compute blocks until none is left. */
 static void
-sweep_worker(void *arg, size_t slot)
+stencil_worker(void *arg, size_t slot)
 {
-	Sweep *s = arg;
+	Stencil *s = arg;
 	long i;
 
 	while ((i = atomic_fetch_add(&s->next, 1)) < s->cut.blocks)
 	{
 		Block b = block_at(&s->cut, i);
 
-		sweep_block(s, &b, s->scratch + (int64_t) slot * s->slot_floats,
-		            s->offsets + (int64_t) slot * s->slot_offsets);
+		stencil_block(s, &b, s->scratch + (int64_t) slot * s->slot_floats,
+		              s->offsets + (int64_t) slot * s->slot_offsets);
 	}
 }
 
-/* Compute a sweep whose taps, weights and grid are set. */
+/* Compute a stencil whose taps, weights and grid are set. */
 static void
-sweep(Sweep *s, const NwTeam *team)
+run_stencil(Stencil *s, const NwTeam *team)
 {
 	int width = NW_GEMM_VECTORS * s->gemm->lanes;
 
@@ -416,7 +421,7 @@ sweep(Sweep *s, const NwTeam *team)
 	s->offsets = nw_alloc((size_t) (s->slot_offsets * team->threads) * sizeof(int64_t));
 	atomic_init(&s->next, 0);
 	team->run(team->state, pack_weights, (size_t) CEIL_DIV(s->c, s->depth), s);
-	team->run(team->state, sweep_worker, (size_t) team->threads, s);
+	team->run(team->state, stencil_worker, (size_t) team->threads, s);
 	free(s->a);
 	free(s->scratch);
 	free(s->offsets);
@@ -429,19 +434,19 @@ nw_conv_forward(const NwGemm *gemm, const NwTeam *team, const NwConv *cv, const 
 {
 	const NwWindow *win = &cv->window;
 	int64_t taps = win->kernel[0] * win->kernel[1];
-	Sweep s = {.gemm = gemm,
-	           .in = x,
-	           .n = cv->n,
-	           .c = cv->c,
-	           .taps = taps,
-	           .w = w,
-	           .w_row = cv->c * taps,
-	           .w_channel = taps,
-	           .forward = true,
-	           .m = cv->out_c,
-	           .bias = bias,
-	           .out = y,
-	           .out_step = {1, 1}};
+	Stencil s = {.gemm = gemm,
+	             .in = x,
+	             .n = cv->n,
+	             .c = cv->c,
+	             .taps = taps,
+	             .w = w,
+	             .w_row = cv->c * taps,
+	             .w_channel = taps,
+	             .forward = true,
+	             .m = cv->out_c,
+	             .bias = bias,
+	             .out = y,
+	             .out_step = {1, 1}};
 
 	for (int i = 0; i < 2; i++)
 	{
@@ -454,7 +459,7 @@ nw_conv_forward(const NwGemm *gemm, const NwTeam *team, const NwConv *cv, const 
 		s.tap[t] = (Tap) {{t / win->kernel[1] * win->dilation[0] - win->pad[0],
 		                   t % win->kernel[1] * win->dilation[1] - win->pad[1]},
 		                  t};
-	sweep(&s, team);
+	run_stencil(&s, team);
 	free(s.tap);
 }
 
@@ -500,17 +505,17 @@ nw_conv_by_input(const NwGemm *gemm, const NwTeam *team, const NwConv *cv, const
 	for (int64_t r = 0; r < win->stride[0] * win->stride[1]; r++)
 	{
 		int64_t residue[2] = {r / win->stride[1], r % win->stride[1]};
-		Sweep s = {.gemm = gemm,
-		           .in = dy,
-		           .n = cv->n,
-		           .c = cv->out_c,
-		           .step = {1, 1},
-		           .tap = tap,
-		           .w = w,
-		           .w_row = taps,
-		           .w_channel = cv->c * taps,
-		           .m = cv->c,
-		           .out = dx};
+		Stencil s = {.gemm = gemm,
+		             .in = dy,
+		             .n = cv->n,
+		             .c = cv->out_c,
+		             .step = {1, 1},
+		             .tap = tap,
+		             .w = w,
+		             .w_row = taps,
+		             .w_channel = cv->c * taps,
+		             .m = cv->c,
+		             .out = dx};
 
 		for (int i = 0; i < 2; i++)
 		{
@@ -526,7 +531,7 @@ nw_conv_by_input(const NwGemm *gemm, const NwTeam *team, const NwConv *cv, const
 			    reaches(win, 1, residue[1], t % win->kernel[1], &tap[s.taps].at[1]))
 				tap[s.taps++].index = t;
 		if (s.taps > 0 && s.grid[0] > 0 && s.grid[1] > 0)
-			sweep(&s, team);
+			run_stencil(&s, team);
 	}
 	free(tap);
 }

@@ -6,9 +6,11 @@
 #ifndef NW_CONV_H
 #define NW_CONV_H
 
-#include "graph/graph.h"
+#include <stdint.h>
+
 #include "math/gemm.h"
 #include "math/team.h"
+#include "math/window.h"
 
 /* a convolution x [n,c,h,w] -> y [n,out_c,out_h,out_w]; the window has no groups */
 typedef struct NwConv

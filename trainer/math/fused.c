@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "math/fused.h"
+#include "math/team.h"
 
 /* These passes run only where gemm.c has its loops, so they may use the same instructions. */
 #if defined(__x86_64__)
@@ -142,6 +143,8 @@ forward_channel(void *arg, size_t c)
 	}
 }
 
+/* Compute y = (x - mean) / sqrt(var + eps) * scale + bias, with each channel's own mean and
+ * variance. */
 void
 nw_batch_norm_forward(const NwTeam *team, const NwPlanes *p, const float *x, const float *scale,
                       const float *bias, float eps, float *y, float *mean, float *var)
@@ -211,6 +214,7 @@ backward_channel(void *arg, size_t c)
 	}
 }
 
+/* Compute the derivatives of batch normalisation. */
 void
 nw_batch_norm_backward(const NwTeam *team, const NwPlanes *p, const float *x, const float *dy,
                        const float *scale, const float *mean, const float *var, float eps,
@@ -278,6 +282,7 @@ relu_chunk(void *arg, size_t chunk)
 		dx[i] = y[i] > 0 ? dy[i] : 0;
 }
 
+/* Compute dx = dy where y > 0, else 0. */
 void
 nw_relu_backward(const NwTeam *team, int64_t n, const float *y, const float *dy, float *dx)
 {
@@ -306,6 +311,7 @@ sgd_chunk(void *arg, size_t chunk)
 	}
 }
 
+/* Compute v2 = momentum v + grad + decay w, w2 = w - lr v2. */
 void
 nw_sgd(const NwTeam *team, const NwSgd *o, int64_t n, const float *w, const float *v,
        const float *grad, float *w2, float *v2)

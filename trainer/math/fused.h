@@ -4,6 +4,8 @@
 #ifndef NW_FUSED_H
 #define NW_FUSED_H
 
+#include <stdint.h>
+
 #include "math/team.h"
 
 /* images [n,c,plane] */
@@ -14,20 +16,16 @@ typedef struct NwPlanes
 	int64_t plane;
 } NwPlanes;
 
-/* y = (x - mean) / sqrt(var + eps) * scale + bias, with each channel's own mean and variance */
 void nw_batch_norm_forward(const NwTeam *team, const NwPlanes *p, const float *x,
                            const float *scale, const float *bias, float eps, float *y, float *mean,
                            float *var);
 
-/* its derivatives */
 void nw_batch_norm_backward(const NwTeam *team, const NwPlanes *p, const float *x, const float *dy,
                             const float *scale, const float *mean, const float *var, float eps,
                             float *dx, float *dscale, float *dbias);
 
-/* dx = dy where y > 0, else 0 */
 void nw_relu_backward(const NwTeam *team, int64_t n, const float *y, const float *dy, float *dx);
 
-/* v2 = momentum v + grad + decay w, w2 = w - lr v2 */
 typedef struct NwSgd
 {
 	float lr;

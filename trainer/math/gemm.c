@@ -230,7 +230,7 @@ static const NwGemm gemm_avx2 = {"avx2", 4, 8, tile_avx2, gather_avx2, add_avx2,
 
 #endif /* __x86_64__ */
 
-/* Find loops by name, if the machine can run them. */
+/* Find loops by name, "avx512" or "avx2"; NULL where the machine cannot run them. */
 const NwGemm *
 nw_gemm_find(const char *name)
 {
@@ -245,7 +245,7 @@ nw_gemm_find(const char *name)
 	return NULL;
 }
 
-/* Choose the fastest loops for this machine. */
+/* Choose the fastest that this machine runs; NULL where standard operators serve better. */
 const NwGemm *
 nw_gemm_best(void)
 {

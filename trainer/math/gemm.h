@@ -4,12 +4,9 @@
 #ifndef NW_GEMM_H
 #define NW_GEMM_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define NW_GEMM_VECTORS 3 /* side by side in a tile */
-#define NW_GEMM_MAX_LANES 16
-#define NW_GEMM_MAX_ROWS 8
 
 typedef struct NwGemm
 {
@@ -35,10 +32,7 @@ typedef struct NwGemm
 	                  int64_t ldt);
 } NwGemm;
 
-/* The fastest that this machine runs; NULL where the standard operators serve better. */
 const NwGemm *nw_gemm_best(void);
-
-/* By name: "avx512", "avx2"; NULL where the machine cannot run it. */
 const NwGemm *nw_gemm_find(const char *name);
 
 #endif

@@ -5,7 +5,6 @@
 #define NW_TEAM_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 /* run() calls fn(arg, i) for each i below n, on as many threads as it has */
 typedef struct NwTeam

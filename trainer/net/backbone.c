@@ -6,11 +6,33 @@
  * it is recorded and differentiated like a built-in network.
  */
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "graph/onnx_read.h"
+#include "graph/onnx_write.h"
+#include "graph/ops.h"
+#include "graph/shape.h"
+#include "net/backbone.h"
 #include "net/import.h"
+#include "net/import_node.h"
+#include "onnx.pb-c.h"
+#include "ort/runtime.h"
 
 #define MAX_FEATURES (1 << 20)
+
+struct NwBackbone
+{
+	NwRuntime *rt;
+	char *path;
+	char *output; /* NULL: the model's first */
+	bool freeze_norm;
+	Onnx__ModelProto *model;
+	Onnx__ValueInfoProto *input;
+};
 
 /* Load a model and look at its input. */
 NwBackbone *
@@ -45,7 +67,6 @@ nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freez
 	return b;
 }
 
-/* Give a backbone's memory back. */
 void
 nw_backbone_free(NwBackbone *b)
 {
@@ -94,47 +115,8 @@ set_input_shape(NwBackbone *b, const NwShape *images)
 static void
 check_output(const NwBackbone *b)
 {
-	const Onnx__GraphProto *graph = b->model->graph;
-	bool found = b->output == NULL && graph->n_output > 0;
-
-	for (size_t i = 0; i < graph->n_node; i++)
-		for (size_t j = 0; j < graph->node[i]->n_output; j++)
-			found |= b->output && strcmp(graph->node[i]->output[j], b->output) == 0;
-	if (!found)
+	if (b->output ? !nw_model_computes(b->model, b->output) : b->model->graph->n_output == 0)
 		nw_fatal("\"%s\" has no output \"%s\"", b->path, b->output ? b->output : "");
-}
-
-/* Describe a weight as an input; freed as protobuf-c frees what it has read. */
-static Onnx__ValueInfoProto *
-weight_info(const Onnx__TensorProto *t)
-{
-	Onnx__ValueInfoProto *v = nw_alloc(sizeof(*v));
-	Onnx__TypeProto *type = nw_alloc(sizeof(*type));
-	Onnx__TypeProto__Tensor *tensor = nw_alloc(sizeof(*tensor));
-	Onnx__TensorShapeProto *shape = nw_alloc(sizeof(*shape));
-
-	onnx__value_info_proto__init(v);
-	onnx__type_proto__init(type);
-	onnx__type_proto__tensor__init(tensor);
-	onnx__tensor_shape_proto__init(shape);
-	v->name = nw_strdup(t->name);
-	v->type = type;
-	type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-	type->tensor_type = tensor;
-	tensor->has_elem_type = 1;
-	tensor->elem_type = NW_FLOAT;
-	tensor->shape = shape;
-	shape->dim = nw_alloc(t->n_dims * sizeof(*shape->dim));
-	for (; shape->n_dim < t->n_dims; shape->n_dim++)
-	{
-		Onnx__TensorShapeProto__Dimension *d = nw_alloc(sizeof(*d));
-
-		onnx__tensor_shape_proto__dimension__init(d);
-		d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-		d->dim_value = t->dims[shape->n_dim];
-		shape->dim[shape->n_dim] = d;
-	}
-	return v;
 }
 
 /*
@@ -145,12 +127,12 @@ weight_info(const Onnx__TensorProto *t)
 static Onnx__ModelProto *
 fold(NwBackbone *b, const NwShape *images)
 {
+	NwPool pool = {0};
 	Onnx__ModelProto model = *b->model;
 	Onnx__GraphProto graph = *b->model->graph;
 	Onnx__ValueInfoProto wanted = ONNX__VALUE_INFO_PROTO__INIT;
 	Onnx__ValueInfoProto *only[1] = {&wanted};
-	Onnx__ValueInfoProto **inputs = nw_alloc((graph.n_initializer + 1) * sizeof(*inputs));
-	NwBuf packed = {0};
+	NwBuf packed;
 	NwBuf folded;
 	Onnx__ModelProto *m;
 
@@ -160,23 +142,24 @@ fold(NwBackbone *b, const NwShape *images)
 	graph.output = only;
 	graph.n_output = 1;
 	graph.n_value_info = 0; /* shapes for another batch size */
+	graph.input = nw_pool_alloc0(&pool, (graph.n_initializer + 1) * sizeof(*graph.input));
 	graph.n_input = 0;
-	graph.input = inputs;
-	inputs[graph.n_input++] = b->input;
+	graph.input[graph.n_input++] = b->input;
 	for (size_t i = 0; i < graph.n_initializer; i++)
-		if (nw_is_weight(graph.initializer[i]))
-			inputs[graph.n_input++] = weight_info(graph.initializer[i]);
+	{
+		const Onnx__TensorProto *t = graph.initializer[i];
+
+		if (nw_import_is_weight(t))
+			graph.input[graph.n_input++] =
+				nw_value_info(&pool, t->name, NW_FLOAT, t->n_dims, t->dims, false);
+	}
 	model.graph = &graph;
 	model.has_ir_version = 1;
 	if (model.ir_version < 4) /* before, every value of the file was a constant */
 		model.ir_version = 4;
-	packed.len = onnx__model_proto__get_packed_size(&model);
-	packed.data = nw_alloc(packed.len);
-	onnx__model_proto__pack(&model, (uint8_t *) packed.data);
-	for (size_t i = 1; i < graph.n_input; i++)
-		onnx__value_info_proto__free_unpacked(inputs[i], NULL);
-	free(inputs);
-	nw_fold_constants(b->rt, packed.data, packed.len, b->path, &folded);
+	nw_model_pack(&model, &packed);
+	nw_pool_free(&pool);
+	nw_fold_constants(b->rt, &packed, b->path, &folded);
 	nw_buf_free(&packed);
 	m = nw_model_parse(b->path, &folded);
 	nw_buf_free(&folded);
@@ -188,26 +171,26 @@ NwT
 nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images)
 {
 	NwShape shape = nw_shape_of(g, images);
-	NwImport im = {.g = g, .b = b};
+	NwImport im = {.g = g, .path = b->path, .freeze_norm = b->freeze_norm, .file = b->model};
+	Onnx__ModelProto *m;
 	NwT y;
 
-	nw_import_check(b);
-	im.model = fold(b, &shape);
-	for (size_t i = 0; i < im.model->n_opset_import; i++)
-		if (im.model->opset_import[i]->domain == NULL || im.model->opset_import[i]->domain[0] == 0)
-			im.opset = im.model->opset_import[i]->version;
+	nw_import_check(b->path, b->model);
+	im.model = m = fold(b, &shape);
+	for (size_t i = 0; i < m->n_opset_import; i++)
+		if (m->opset_import[i]->domain == NULL || m->opset_import[i]->domain[0] == 0)
+			im.opset = m->opset_import[i]->version;
 	nw_import_bind(&im, b->input->name, images);
-	for (size_t i = 0; i < im.model->graph->n_node; i++)
+	for (size_t i = 0; i < m->graph->n_node; i++)
 	{
-		im.node = im.model->graph->node[i];
+		im.node = m->graph->node[i];
 		nw_import_node(&im);
 	}
-	y = im.model->graph->n_output > 0 ? nw_import_lookup(&im, im.model->graph->output[0]->name)
-	                                  : NW_NONE;
+	y = m->graph->n_output > 0 ? nw_import_lookup(&im, m->graph->output[0]->name) : NW_NONE;
 	if (y == NW_NONE)
 		nw_fatal("\"%s\" does not compute its output", b->path);
 	free(im.bound);
-	onnx__model_proto__free_unpacked(im.model, NULL);
+	onnx__model_proto__free_unpacked(m, NULL);
 	if (NW_RANK(g, y) == 4)
 		y = nw_reduce(g, "ReduceMean", y, 0xc, false);
 	if (NW_RANK(g, y) != 2 || NW_DIM(g, y, 0) != shape.dim[0] || NW_DIM(g, y, 1) > MAX_FEATURES)

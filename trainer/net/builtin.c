@@ -1,23 +1,30 @@
 /*
- * net/builtin.c: the built-in feature extractors.
+ * net/builtin.c: the built-in networks.
  *
  * Layers carry torchvision's names, so that weights can be compared one by one.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "graph/graph.h"
 #include "graph/ops.h"
+#include "graph/ops_image.h"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "math/window.h"
 #include "net/builtin.h"
 
+#define MAX_NAME 96 /* of a weight */
+
 const NwArch nw_archs[] = {
-	{"cnn", "three convolutions, for images of 28 x 28 or so", 0, 16, 8},
-	{"resnet18-small", "ResNet-18 with a 3 x 3 stem, for small images", 0, 64, 8},
-	{"resnet18", "ResNet-18", 224, 64, 32},
-	{"densenet121", "DenseNet-121", 224, 32, 32},
+	{"cnn", 0, 16, 8},            /* three convolutions, for images of 28 x 28 or so */
+	{"resnet18-small", 0, 64, 8}, /* with a 3 x 3 stem, for small images */
+	{"resnet18", 224, 64, 32},
+	{"densenet121", 224, 32, 32},
 };
 const int nw_n_archs = NW_LENGTH(nw_archs);
 
-/* Find an architecture; NULL where there is none of that name. */
 const NwArch *
 nw_arch_find(const char *name)
 {
@@ -31,7 +38,7 @@ nw_arch_find(const char *name)
 static const char *
 join(char *into, const char *prefix, const char *suffix)
 {
-	snprintf(into, 96, "%s%s", prefix, suffix);
+	snprintf(into, MAX_NAME, "%s%s", prefix, suffix);
 	return into;
 }
 
@@ -39,7 +46,7 @@ join(char *into, const char *prefix, const char *suffix)
 static NwT
 conv(NwGraph *g, const char *name, NwT x, int64_t outs, int64_t kernel, int64_t stride, int64_t pad)
 {
-	char buf[96];
+	char buf[MAX_NAME];
 	NwWindow win = nw_window(kernel, stride, pad);
 	NwT w = nw_param(g, join(buf, name, ".weight"), NW_SHAPE(outs, NW_DIM(g, x, 1), kernel, kernel),
 	                 NW_INIT_HE);
@@ -47,11 +54,10 @@ conv(NwGraph *g, const char *name, NwT x, int64_t outs, int64_t kernel, int64_t 
 	return nw_conv(g, x, w, NW_NONE, &win);
 }
 
-/* Normalise each channel. */
 static NwT
 norm(NwGraph *g, const char *name, NwT x)
 {
-	char buf[96];
+	char buf[MAX_NAME];
 	NwShape c = NW_SHAPE(NW_DIM(g, x, 1));
 	NwT scale = nw_param(g, join(buf, name, ".weight"), c, NW_INIT_ONE);
 	NwT bias = nw_param(g, join(buf, name, ".bias"), c, NW_INIT_ZERO);
@@ -63,7 +69,7 @@ norm(NwGraph *g, const char *name, NwT x)
 
 /* Apply the network's non-linearity. */
 static NwT
-act(NwGraph *g, const NwNet *net, NwT x)
+act(NwGraph *g, const NwBuiltin *net, NwT x)
 {
 	return nw_unary(g, net->smooth ? "Softplus" : "Relu", x);
 }
@@ -81,7 +87,7 @@ pool_all(NwGraph *g, NwT x)
  * averaged features the NW loss had a much higher error on few images.
  */
 static NwT
-cnn(NwGraph *g, const NwNet *net, NwT x)
+cnn(NwGraph *g, const NwBuiltin *net, NwT x)
 {
 	int64_t w = net->width;
 	NwWindow halve = nw_window(2, 2, 0);
@@ -95,9 +101,9 @@ cnn(NwGraph *g, const NwNet *net, NwT x)
 
 /* Emit a residual block of two convolutions. */
 static NwT
-basic_block(NwGraph *g, const NwNet *net, const char *name, NwT x, int64_t outs, int64_t stride)
+basic_block(NwGraph *g, const NwBuiltin *net, const char *name, NwT x, int64_t outs, int64_t stride)
 {
-	char buf[96];
+	char buf[MAX_NAME];
 	NwT y;
 	NwT skip = x;
 
@@ -113,9 +119,8 @@ basic_block(NwGraph *g, const NwNet *net, const char *name, NwT x, int64_t outs,
 	return act(g, net, nw_add(g, y, skip));
 }
 
-/* Emit ResNet-18. */
 static NwT
-resnet18(NwGraph *g, const NwNet *net, NwT x, bool small)
+resnet18(NwGraph *g, const NwBuiltin *net, NwT x, bool small)
 {
 	NwWindow pool = nw_window(3, 2, 1);
 
@@ -137,9 +142,9 @@ resnet18(NwGraph *g, const NwNet *net, NwT x, bool small)
 
 /* Emit one layer of a dense block: the channels it adds. */
 static NwT
-dense_layer(NwGraph *g, const NwNet *net, const char *name, NwT x)
+dense_layer(NwGraph *g, const NwBuiltin *net, const char *name, NwT x)
 {
-	char buf[96];
+	char buf[MAX_NAME];
 	NwT y;
 
 	y = act(g, net, norm(g, join(buf, name, ".norm1"), x));
@@ -150,7 +155,7 @@ dense_layer(NwGraph *g, const NwNet *net, const char *name, NwT x)
 
 /* Emit DenseNet-121; its width is the growth rate. */
 static NwT
-densenet121(NwGraph *g, const NwNet *net, NwT x)
+densenet121(NwGraph *g, const NwBuiltin *net, NwT x)
 {
 	static const int layers[] = {6, 12, 24, 16};
 	NwWindow stem = nw_window(3, 2, 1);
@@ -183,9 +188,8 @@ densenet121(NwGraph *g, const NwNet *net, NwT x)
 	return pool_all(g, x);
 }
 
-/* Emit a built-in network up to its features. */
 NwT
-nw_net_features(NwGraph *g, const NwNet *net, NwT images)
+nw_builtin_features(NwGraph *g, const NwBuiltin *net, NwT images)
 {
 	const char *name = net->arch->name;
 
@@ -194,16 +198,4 @@ nw_net_features(NwGraph *g, const NwNet *net, NwT images)
 	if (strcmp(name, "densenet121") == 0)
 		return densenet121(g, net, images);
 	return resnet18(g, net, images, strcmp(name, "resnet18-small") == 0);
-}
-
-/* Emit a fully connected layer. */
-NwT
-nw_linear(NwGraph *g, const char *name, NwT x, int64_t outs)
-{
-	char buf[96];
-	NwT w =
-		nw_param(g, join(buf, name, ".weight"), NW_SHAPE(outs, NW_DIM(g, x, 1)), NW_INIT_UNIFORM);
-	NwT b = nw_param(g, join(buf, name, ".bias"), NW_SHAPE(outs), NW_INIT_ZERO);
-
-	return nw_gemm(g, x, w, b, false, true, 1, 1);
 }

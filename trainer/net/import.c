@@ -7,7 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "graph/graph.h"
+#include "graph/onnx_read.h"
+#include "graph/ops.h"
+#include "graph/ops_image.h"
+#include "graph/shape.h"
+#include "math/window.h"
 #include "net/import.h"
+#include "net/import_node.h"
+#include "onnx.pb-c.h"
 
 /* more than any network has: each is an element of a matrix */
 #define MAX_PICKS (INT64_C(1) << 24)
@@ -55,7 +64,7 @@ import_global_average_pool(NwImport *im)
 static NwT
 import_batch_norm(NwImport *im)
 {
-	bool train = im->g->purpose == NW_FOR_TRAINING && !im->b->freeze_norm;
+	bool train = im->g->purpose == NW_FOR_TRAINING && !im->freeze_norm;
 	NwT x = nw_import_operand(im, 0);
 	NwT v[4];
 
@@ -67,7 +76,7 @@ import_batch_norm(NwImport *im)
 
 		v[i] = nw_import_lookup(im, name);
 		if (v[i] == NW_NONE)
-			v[i] = nw_import_weight(im, name, i < 2 && !im->b->freeze_norm);
+			v[i] = nw_import_weight(im, name, i < 2 && !im->freeze_norm);
 		if (NW_RANK(im->g, v[i]) != 1 || NW_DIM(im->g, v[i], 0) != NW_DIM(im->g, x, 1))
 			nw_import_unsupported(im, "has statistics of another number of channels");
 	}
@@ -427,7 +436,7 @@ import_gather(NwImport *im)
 	int64_t axis = nw_import_axis(im, nw_import_int(im, "axis", 0), to.rank);
 	int64_t size = to.dim[axis];
 	NwShape shape;
-	int64_t *index = nw_tensor_ints(nw_import_constant(im, 1), im->b->path, &shape);
+	int64_t *index = nw_tensor_ints(nw_import_constant(im, 1), im->path, &shape);
 	NwT y;
 
 	if (shape.rank > 1)
@@ -574,17 +583,17 @@ nw_import_node(NwImport *im)
 
 /* Check that every operator is supported before the runtime rewrites any. */
 void
-nw_import_check(NwBackbone *b)
+nw_import_check(const char *path, const Onnx__ModelProto *file)
 {
 	static const char *const folded[] = {"Constant", "Shape", "ConstantOfShape",
 	                                     "Range",    "Where", "Equal"};
-	NwImport im = {.b = b, .model = b->model};
+	NwImport im = {.path = path, .file = file, .model = file};
 
-	for (size_t i = 0; i < b->model->graph->n_node; i++)
+	for (size_t i = 0; i < file->graph->n_node; i++)
 	{
 		bool known = false;
 
-		im.node = b->model->graph->node[i];
+		im.node = file->graph->node[i];
 		for (int j = 0; j < NW_LENGTH(imports); j++)
 			known |= strcmp(imports[j].type, im.node->op_type) == 0;
 		for (int j = 0; j < NW_LENGTH(folded); j++)

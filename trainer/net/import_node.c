@@ -7,7 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/import.h"
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "graph/onnx_read.h"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "math/window.h"
+#include "net/import_node.h"
+#include "onnx.pb-c.h"
 
 /* more than any network has; what a window costs grows with its area */
 #define MAX_WINDOW 4096
@@ -17,11 +26,10 @@
 void
 nw_import_unsupported(const NwImport *im, const char *why)
 {
-	nw_fatal("\"%s\": operator %s (node \"%s\") %s", im->b->path, im->node->op_type,
+	nw_fatal("\"%s\": operator %s (node \"%s\") %s", im->path, im->node->op_type,
 	         im->node->name ? im->node->name : "", why);
 }
 
-/* Find an attribute of the node at hand; NULL where it has none of that name. */
 const Onnx__AttributeProto *
 nw_import_attr(const NwImport *im, const char *name)
 {
@@ -47,14 +55,12 @@ nw_import_float(const NwImport *im, const char *name, float otherwise)
 	return a ? a->f : otherwise;
 }
 
-/* Say whether the node at hand has an input at a place. */
 bool
 nw_import_has(const NwImport *im, size_t i)
 {
 	return i < im->node->n_input && im->node->input[i][0] != 0;
 }
 
-/* Remember the tensor of a name. */
 void
 nw_import_bind(NwImport *im, const char *name, NwT t)
 {
@@ -74,7 +80,7 @@ nw_import_lookup(const NwImport *im, const char *name)
 
 /* Say whether a value the file holds is a weight: floats, and more than one. */
 bool
-nw_is_weight(const Onnx__TensorProto *t)
+nw_import_is_weight(const Onnx__TensorProto *t)
 {
 	bool several = false;
 
@@ -110,30 +116,33 @@ nw_import_name(const NwImport *im, size_t i)
 	return im->node->input[i];
 }
 
-/* Return an input that the model must hold as a constant. */
-const Onnx__TensorProto *
-nw_import_constant(const NwImport *im, size_t i)
+/* Find a value that the model must hold. */
+static const Onnx__TensorProto *
+initializer(const NwImport *im, const char *name)
 {
-	const Onnx__TensorProto *t = nw_model_initializer(im->model, nw_import_name(im, i));
+	const Onnx__TensorProto *t = nw_model_initializer(im->model, name);
 
 	if (t == NULL)
 		nw_import_unsupported(im, "needs a constant input where the model computes one");
 	return t;
 }
 
+/* Return an input that the model must hold as a constant. */
+const Onnx__TensorProto *
+nw_import_constant(const NwImport *im, size_t i)
+{
+	return initializer(im, nw_import_name(im, i));
+}
+
 /* Bring a weight of the file into the graph. */
 NwT
 nw_import_weight(NwImport *im, const char *name, bool trainable)
 {
-	const Onnx__TensorProto *t = nw_model_initializer(im->model, name);
 	char *state = nw_printf("backbone.%s", name);
 	NwShape shape;
-	float *v;
+	float *v = nw_tensor_floats(initializer(im, name), im->path, &shape);
 	NwT r;
 
-	if (t == NULL)
-		nw_import_unsupported(im, "needs a constant input where the model computes one");
-	v = nw_tensor_floats(t, im->b->path, &shape);
 	nw_import_check_shape(im, &shape);
 	if (nw_state_find(im->g->states, state) == NULL)
 		nw_state_add(im->g->states, state, shape, v);
@@ -161,9 +170,9 @@ nw_import_operand(NwImport *im, size_t i)
 	if (init == NULL || init->data_type != NW_FLOAT)
 		nw_import_unsupported(im,
 		                      "has an input that is neither an image's value nor a float constant");
-	if (nw_is_weight(nw_model_initializer(im->b->model, name)))
+	if (nw_import_is_weight(nw_model_initializer(im->file, name)))
 		return nw_import_weight(im, name, true);
-	v = nw_tensor_floats(init, im->b->path, &shape);
+	v = nw_tensor_floats(init, im->path, &shape);
 	nw_import_check_shape(im, &shape);
 	t = nw_constant(im->g, NW_FLOAT, shape, v);
 	free(v);
@@ -171,12 +180,11 @@ nw_import_operand(NwImport *im, size_t i)
 	return t;
 }
 
-/* Read a constant float input. */
 float
-nw_import_number(NwImport *im, size_t i)
+nw_import_number(const NwImport *im, size_t i)
 {
 	NwShape shape;
-	float *v = nw_tensor_floats(nw_import_constant(im, i), im->b->path, &shape);
+	float *v = nw_tensor_floats(nw_import_constant(im, i), im->path, &shape);
 	float r;
 
 	if (nw_shape_size(&shape) != 1)
@@ -186,10 +194,10 @@ nw_import_number(NwImport *im, size_t i)
 	return r;
 }
 
-/* Read integers from an attribute, or a constant input in newer operator sets; their number, -1 for
- * none. */
+/* Read integers from an attribute, or in newer operator sets an input; their number, -1 for none.
+ */
 int
-nw_import_integers(NwImport *im, const char *name, size_t input, int64_t *into, int max)
+nw_import_integers(const NwImport *im, const char *name, size_t input, int64_t *into, int max)
 {
 	const Onnx__AttributeProto *a = nw_import_attr(im, name);
 	NwShape shape;
@@ -206,7 +214,7 @@ nw_import_integers(NwImport *im, const char *name, size_t input, int64_t *into, 
 	}
 	if (!nw_import_has(im, input))
 		return -1;
-	v = nw_tensor_ints(nw_import_constant(im, input), im->b->path, &shape);
+	v = nw_tensor_ints(nw_import_constant(im, input), im->path, &shape);
 	n = nw_shape_size(&shape);
 	if (n > max)
 		nw_import_unsupported(im, "has more dimensions than are supported");
@@ -217,7 +225,7 @@ nw_import_integers(NwImport *im, const char *name, size_t input, int64_t *into, 
 
 /* Read exactly so many integers, within limits; false, and nothing read, for none. */
 bool
-nw_import_exactly(NwImport *im, const char *name, size_t input, int64_t *into, int want,
+nw_import_exactly(const NwImport *im, const char *name, size_t input, int64_t *into, int want,
                   int64_t min, int64_t max)
 {
 	int64_t list[2 * NW_MAX_RANK];
@@ -276,8 +284,7 @@ round_up(const NwImport *im, NwWindow *win, int i, int64_t size, int64_t reach)
 	win->pad[i + 2] += win->stride[i] - rest;
 }
 
-/* Check that a window has no place outside the image, and few enough elements to go through one by
- * one. */
+/* Check that a window has no place outside the image, and few enough elements to go through. */
 static void
 check_window(const NwImport *im, const NwWindow *win, const NwShape *x)
 {
@@ -303,7 +310,7 @@ check_window(const NwImport *im, const NwWindow *win, const NwShape *x)
 
 /* Read the window of Conv and the pools; kernel from the weight where there is one. */
 NwWindow
-nw_import_window(NwImport *im, NwT x, NwT w)
+nw_import_window(const NwImport *im, NwT x, NwT w)
 {
 	NwWindow win = nw_window(1, 1, 0);
 	const Onnx__AttributeProto *a = nw_import_attr(im, "auto_pad");

@@ -1,5 +1,5 @@
 /*
- * net/step_graph.c: the graph of one training step: forward, backward, update.
+ * net/step_graph.c: the graph of one training step: model, loss, update.
  *
  * Inputs:  images [N,C,H,W]: the queries, then the supports (query by query where
  *          each has its own);
@@ -13,25 +13,15 @@
  */
 #include <stdlib.h>
 
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/batch_spec.h"
+#include "graph/graph.h"
 #include "graph/ops.h"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "net/model.h"
 #include "net/step_graph.h"
-
-/* Count the images of a step. */
-int
-nw_batch_images(const NwBatchSpec *b)
-{
-	return b->queries + (b->shared ? b->supports : b->queries * b->supports);
-}
-
-/* Emit a model up to its embedding. */
-NwT
-nw_model_embedding(NwGraph *g, const NwModelSpec *spec, NwT images)
-{
-	NwT z = spec->backbone ? nw_backbone_features(g, spec->backbone, images)
-	                       : nw_net_features(g, &spec->net, images);
-
-	return spec->dim > 0 ? nw_linear(g, "embedding", z, spec->dim) : z;
-}
 
 /* Emit log sum exp along an axis, kept with size 1, safe for any magnitude. */
 static NwT
@@ -61,8 +51,8 @@ cross_entropy(NwGraph *g, const NwBatchSpec *b, NwT log_p)
 }
 
 /* Emit the Nadaraya-Watson loss of embeddings z [N,d], in log space throughout. */
-NwT
-nw_loss_nw(NwGraph *g, const NwBatchSpec *b, double tau, NwT z, NwT *log_p)
+static NwT
+loss_of_nw(NwGraph *g, const NwBatchSpec *b, double tau, NwT z, NwT *log_p)
 {
 	int64_t nb = b->queries;
 	int64_t ns = b->supports;
@@ -83,8 +73,8 @@ nw_loss_nw(NwGraph *g, const NwBatchSpec *b, double tau, NwT z, NwT *log_p)
 }
 
 /* Emit the loss of a fully connected head over embeddings z [N,d]. */
-NwT
-nw_loss_fc(NwGraph *g, const NwBatchSpec *b, NwT z, NwT *log_p)
+static NwT
+loss_of_fc(NwGraph *g, const NwBatchSpec *b, NwT z, NwT *log_p)
 {
 	NwT logits = nw_linear(g, "head", z, b->slots);
 
@@ -92,7 +82,7 @@ nw_loss_fc(NwGraph *g, const NwBatchSpec *b, NwT z, NwT *log_p)
 	return cross_entropy(g, b, *log_p);
 }
 
-/* Emit a model and its loss, with both as outputs. */
+/* Emit a model and its loss; loss and log_p become outputs. */
 NwT
 nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b)
 {
@@ -100,8 +90,8 @@ nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b)
 	                      NW_SHAPE(nw_batch_images(b), spec->channels, spec->height, spec->width));
 	NwT z = nw_model_embedding(g, spec, images);
 	NwT log_p;
-	NwT loss = spec->head == NW_HEAD_NW ? nw_loss_nw(g, b, spec->tau, z, &log_p)
-	                                    : nw_loss_fc(g, b, z, &log_p);
+	NwT loss = spec->head == NW_HEAD_NW ? loss_of_nw(g, b, spec->tau, z, &log_p)
+	                                    : loss_of_fc(g, b, z, &log_p);
 
 	nw_output(g, "loss", loss);
 	nw_output(g, "log_p", log_p);

@@ -3,14 +3,19 @@
  *
  * They are for training on the CPU only, where standard operators would take
  * several passes or lay out the same data again and again.  The work itself is done
- * by conv.c and fused.c, on the session's threads.
+ * by math/conv.c and math/fused.c, on the session's threads.
  */
 #include <stdlib.h>
-#include <string.h>
 
-#include "graph/ops.h"
+#include "base/memory.h"
+#include "base/message.h"
+#include "graph/graph.h"
+#include "graph/shape.h"
 #include "math/conv.h"
 #include "math/fused.h"
+#include "math/gemm.h"
+#include "math/team.h"
+#include "math/window.h"
 #include "ort/own_ops.h"
 
 #define MAX_PORTS 5

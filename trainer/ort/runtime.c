@@ -1,17 +1,20 @@
 /*
- * ort/runtime.c: ONNX Runtime's C API, which only this file and ort_ops.c know.
+ * ort/runtime.c: ONNX Runtime's C API, which only this file and own_ops.c know.
  */
-#include <fcntl.h>
 #include <onnxruntime_c_api.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "graph/model.h"
-#include "graph/ops.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "graph/shape.h"
+#include "ort/device.h"
 #include "ort/own_ops.h"
 #include "ort/runtime.h"
 
@@ -27,7 +30,7 @@ struct NwSession
 {
 	NwRuntime *rt;
 	OrtSession *session;
-	NwDevice device;
+	bool profiled;
 	OrtMemoryInfo *host;
 	OrtMemoryInfo *memory; /* where the device keeps its tensors */
 	NwPort *port[2];       /* inputs, outputs */
@@ -86,7 +89,6 @@ nw_runtime_open(int threads, const char *profile)
 	return rt;
 }
 
-/* End the runtime. */
 void
 nw_runtime_close(NwRuntime *rt)
 {
@@ -96,39 +98,16 @@ nw_runtime_close(NwRuntime *rt)
 	free(rt);
 }
 
-/* Return how many threads the runtime computes with. */
 int
 nw_runtime_threads(const NwRuntime *rt)
 {
 	return rt->threads;
 }
 
-/* Return the runtime's version. */
 const char *
 nw_runtime_version(void)
 {
 	return OrtGetApiBase()->GetVersionString();
-}
-
-static const char *const device_names[] = {"auto", "cpu", "webgpu", "cuda"};
-
-/* Read a device's name. */
-bool
-nw_device_parse(const char *text, NwDevice *device)
-{
-	for (int i = 0; i < NW_LENGTH(device_names); i++)
-		if (strcmp(text, device_names[i]) == 0)
-		{
-			*device = (NwDevice) i;
-			return true;
-		}
-	return false;
-}
-
-const char *
-nw_device_name(NwDevice device)
-{
-	return device_names[device];
 }
 
 /* Make a session's options; an error is the caller's to tell. */
@@ -171,17 +150,15 @@ session_options(NwRuntime *rt, NwDevice device, int runs, OrtSessionOptions **ou
 
 /* Create a session with all signals blocked: the runtime's threads shall not take them. */
 static OrtStatus *
-create_session(NwRuntime *rt, const OrtSessionOptions *options, const void *model, size_t len,
+create_session(NwRuntime *rt, const OrtSessionOptions *options, const NwBuf *model,
                OrtSession **out)
 {
-	sigset_t all;
 	sigset_t old;
 	OrtStatus *status;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	status = ort->CreateSessionFromArray(rt->env, model, len, options, out);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	nw_signals_block(&old);
+	status = ort->CreateSessionFromArray(rt->env, model->data, model->len, options, out);
+	nw_signals_restore(&old);
 	return status;
 }
 
@@ -233,27 +210,25 @@ reason(OrtStatus *status)
 	const char *text = ort->GetErrorMessage(status);
 	const char *start = strstr(text, " was false. ");
 	char *copy = nw_strdup(start ? start + strlen(" was false. ") : text);
-	size_t len = strlen(copy);
 
-	while (len > 0 && (copy[len - 1] == '\n' || copy[len - 1] == ' '))
-		copy[--len] = 0;
+	nw_trim_end(copy, "\n ");
 	ort->ReleaseStatus(status);
 	return copy;
 }
 
-/* Open a session, or return why not (to be freed). */
+/* Open a session; why not (to be freed), else NULL. */
 static char *
-try_session(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len,
+try_session(NwRuntime *rt, NwDevice device, int runs, bool profiled, const NwBuf *model,
             NwSession **out)
 {
 	NwSession *s = nw_alloc0(sizeof(NwSession));
 	OrtSessionOptions *options = NULL;
 	OrtStatus *status = session_options(rt, device, runs, &options);
 
-	if (status == NULL && rt->profile != NULL)
+	if (status == NULL && profiled)
 		status = ort->EnableProfiling(options, rt->profile);
 	if (status == NULL)
-		status = create_session(rt, options, model, len, &s->session);
+		status = create_session(rt, options, model, &s->session);
 	if (options != NULL)
 		ort->ReleaseSessionOptions(options);
 	if (status != NULL)
@@ -262,7 +237,7 @@ try_session(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t 
 		return reason(status);
 	}
 	s->rt = rt;
-	s->device = device;
+	s->profiled = profiled;
 	check(ort->CreateMemoryInfo("Cpu", OrtArenaAllocator, 0, OrtMemTypeDefault, &s->host),
 	      "ONNX Runtime");
 	if (device == NW_DEVICE_CPU)
@@ -278,26 +253,50 @@ try_session(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t 
 }
 
 /*
- * Open a session over a model's bytes; `what` names the model in messages.  So many
- * runs at a time, each on a thread of its caller, share the runtime's threads.
+ * Open a session over the bytes of a model; `what` names it in messages.  So many runs
+ * at a time, each on a thread of its caller, share the runtime's threads.
  */
 NwSession *
-nw_session_open(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len,
-                const char *what)
+nw_session_open(NwRuntime *rt, NwDevice device, int runs, const NwBuf *model, const char *what)
 {
 	NwSession *s;
-	char *why = try_session(rt, device, runs, model, len, &s);
+	char *why = try_session(rt, device, runs, rt->profile != NULL, model, &s);
 
 	if (why != NULL)
 		nw_fatal("could not load %s on device \"%s\": %s", what, nw_device_name(device), why);
 	return s;
 }
 
-/* Close a session. */
+/* Say whether the library was built with a device's provider. */
+static bool
+provider_built_in(NwDevice device)
+{
+	const char *name =
+		device == NW_DEVICE_CUDA ? "CUDAExecutionProvider" : "WebGpuExecutionProvider";
+	char **list;
+	int n;
+	bool found = device == NW_DEVICE_CPU;
+
+	check(ort->GetAvailableProviders(&list, &n), "ONNX Runtime");
+	for (int i = 0; i < n; i++)
+		found |= strcmp(list[i], name) == 0;
+	check(ort->ReleaseAvailableProviders(list, n), "ONNX Runtime");
+	return found;
+}
+
+/* Open a session to see whether a device works; why it does not (to be freed), else NULL. */
+char *
+nw_session_try(NwRuntime *rt, NwDevice device, const NwBuf *model, NwSession **out)
+{
+	if (!provider_built_in(device))
+		return nw_printf("this ONNX Runtime (%s) was built without it", nw_runtime_version());
+	return try_session(rt, device, 1, false, model, out);
+}
+
 void
 nw_session_close(NwSession *s)
 {
-	if (s->rt->profile != NULL)
+	if (s->profiled)
 	{
 		char *path;
 
@@ -318,14 +317,13 @@ nw_session_close(NwSession *s)
 	free(s);
 }
 
-/* Return the runtime a session belongs to. */
 NwRuntime *
 nw_session_runtime(const NwSession *s)
 {
 	return s->rt;
 }
 
-/* List a session's inputs or outputs. */
+/* List the inputs or outputs of a session. */
 int
 nw_session_ports(const NwSession *s, bool output, const NwPort **ports)
 {
@@ -333,7 +331,7 @@ nw_session_ports(const NwSession *s, bool output, const NwPort **ports)
 	return s->n_ports[output];
 }
 
-/* Make a tensor of zeros in the host's memory. */
+/* Make a tensor of zeros in the memory of the host. */
 NwValue *
 nw_value_new(NwShape shape)
 {
@@ -362,7 +360,6 @@ nw_value_over(NwShape shape, float *data)
 	return v;
 }
 
-/* Return a host tensor's elements. */
 float *
 nw_value_floats(NwValue *v)
 {
@@ -372,7 +369,6 @@ nw_value_floats(NwValue *v)
 	return data;
 }
 
-/* Return a tensor's shape. */
 NwShape
 nw_value_shape(const NwValue *v)
 {
@@ -433,14 +429,22 @@ nw_bind_output_fresh(NwBinding *b, const char *name, bool on_host)
 	check(ort->BindOutputToDevice(b->io, name, on_host ? b->s->host : b->s->memory), name);
 }
 
-/* Run the session on what is bound. */
 void
 nw_binding_run(NwBinding *b)
 {
 	check(ort->RunWithBinding(b->s->session, NULL, b->io), "model run");
 }
 
-/* Take the outputs of the last run, the caller's to free. */
+/* Run the session; why that failed (to be freed), else NULL. */
+char *
+nw_binding_try_run(NwBinding *b)
+{
+	OrtStatus *status = ort->RunWithBinding(b->s->session, NULL, b->io);
+
+	return status != NULL ? reason(status) : NULL;
+}
+
+/* Take the outputs of the last run, in the order they were bound, the caller's to free. */
 int
 nw_binding_outputs(NwBinding *b, NwValue ***values)
 {
@@ -454,144 +458,12 @@ nw_binding_outputs(NwBinding *b, NwValue ***values)
 	return (int) n;
 }
 
-/* Say whether the library was built with a device's provider. */
-static bool
-provider_built_in(NwDevice device)
-{
-	const char *name =
-		device == NW_DEVICE_CUDA ? "CUDAExecutionProvider" : "WebGpuExecutionProvider";
-	char **list;
-	int n;
-	bool found = device == NW_DEVICE_CPU;
-
-	check(ort->GetAvailableProviders(&list, &n), "ONNX Runtime");
-	for (int i = 0; i < n; i++)
-		found |= strcmp(list[i], name) == 0;
-	check(ort->ReleaseAvailableProviders(list, n), "ONNX Runtime");
-	return found;
-}
-
-/* Build a convolution big enough to tell a fast device from a slow one. */
-static void
-probe_model(NwBuf *out)
-{
-	NwStates states = {0};
-	NwGraph *g = nw_graph_new(NW_FOR_TRAINING, true, &states, 1);
-	NwWindow win = nw_window(3, 1, 1);
-	NwT x = nw_input(g, "x", NW_FLOAT, NW_SHAPE(16, 64, 32, 32));
-	NwT w = nw_input(g, "w", NW_FLOAT, NW_SHAPE(64, 64, 3, 3));
-
-	nw_output(g, "y", nw_reduce(g, "ReduceSum", nw_conv(g, x, w, NW_NONE, &win), 0xf, false));
-	nw_graph_pack(g, NULL, false, out);
-	nw_graph_free(g);
-	nw_states_free(&states);
-}
-
-/* Time a device on the probe; why it does not work, else NULL. */
-static char *
-probe_device(NwRuntime *rt, NwDevice device, double *seconds)
-{
-	NwBuf model;
-	NwSession *s;
-	NwBinding *b;
-	NwValue *x = nw_value_new(NW_SHAPE(16, 64, 32, 32));
-	NwValue *w = nw_value_new(NW_SHAPE(64, 64, 3, 3));
-	char *profile = rt->profile;
-	char *why;
-
-	if (!provider_built_in(device))
-		return nw_printf("this ONNX Runtime (%s) was built without it", nw_runtime_version());
-	probe_model(&model);
-	rt->profile = NULL;
-	why = try_session(rt, device, 1, model.data, model.len, &s);
-	rt->profile = profile;
-	nw_buf_free(&model);
-	if (why != NULL)
-		return why;
-	b = nw_binding_new(s);
-	nw_bind_input(b, "x", x);
-	nw_bind_input(b, "w", w);
-	nw_bind_output_fresh(b, "y", true);
-	for (int i = 0; i < 3; i++) /* the first run compiles, the last one counts */
-	{
-		double start = nw_now();
-		OrtStatus *status = ort->RunWithBinding(s->session, NULL, b->io);
-
-		if (status != NULL)
-		{
-			why = reason(status);
-			break;
-		}
-		*seconds = nw_now() - start;
-	}
-	nw_binding_free(b);
-	rt->profile = NULL;
-	nw_session_close(s);
-	rt->profile = profile;
-	nw_value_free(x);
-	nw_value_free(w);
-	return why;
-}
-
-/* Probe a device while the drivers, which write to stderr as they please, are not heard. */
-static char *
-probe(NwRuntime *rt, NwDevice device, double *seconds)
-{
-	int saved = dup(STDERR_FILENO);
-	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	char *why;
-
-	if (saved >= 0 && nowhere >= 0)
-		dup2(nowhere, STDERR_FILENO);
-	why = probe_device(rt, device, seconds);
-	if (saved >= 0 && nowhere >= 0)
-		dup2(saved, STDERR_FILENO);
-	close(nowhere);
-	close(saved);
-	return why;
-}
-
-/* Settle on a device: the one asked for, or the fastest that works. */
-NwDevice
-nw_device_choose(NwRuntime *rt, NwDevice wanted)
-{
-	NwDevice best = NW_DEVICE_CPU;
-	double best_time = 0;
-	char *why;
-
-	if (wanted == NW_DEVICE_CPU)
-		return wanted;
-	if (wanted != NW_DEVICE_AUTO)
-	{
-		double seconds;
-
-		why = probe(rt, wanted, &seconds);
-		if (why != NULL)
-			nw_fatal("device \"%s\" is not available: %s", nw_device_name(wanted), why);
-		return wanted;
-	}
-	for (NwDevice d = NW_DEVICE_CPU; d <= NW_DEVICE_CUDA; d++)
-	{
-		double seconds = 0;
-
-		why = probe(rt, d, &seconds);
-		if (why == NULL && (d == NW_DEVICE_CPU || seconds < best_time))
-		{
-			best = d;
-			best_time = seconds;
-		}
-		free(why);
-	}
-	nw_info("device: %s", nw_device_name(best));
-	return best;
-}
-
 /*
  * Have the runtime fold a model's constant parts (chains of Shape, Gather, Concat)
  * and give the result back as bytes.  Batch normalisation stays as it is.
  */
 void
-nw_fold_constants(NwRuntime *rt, const void *model, size_t len, const char *what, NwBuf *out)
+nw_fold_constants(NwRuntime *rt, const NwBuf *model, const char *what, NwBuf *out)
 {
 	const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
 	char *path = nw_printf("%s/nwhead-XXXXXX", folder);
@@ -610,7 +482,7 @@ nw_fold_constants(NwRuntime *rt, const void *model, size_t len, const char *what
 			  options, "optimization.disable_specified_optimizers",
 			  "ConvBNFusion;ConvMulFusion;ConvAddFusion;MatmulBNFusion;ReluClip"),
 	      what);
-	status = create_session(rt, options, model, len, &session);
+	status = create_session(rt, options, model, &session);
 	if (status != NULL)
 	{
 		unlink(path);

@@ -6,12 +6,15 @@
  * been out of turn; the user [used, taken).  Batches are used in their order.
  */
 #include <pthread.h>
-#include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/thread.h"
 #include "run/batch_queue.h"
 
-struct NwPipe
+struct NwBatchQueue
 {
 	pthread_t *thread;
 	int n_threads;
@@ -23,10 +26,10 @@ struct NwPipe
 	int n_slots;
 	bool *filled; /* of each slot: a batch not below `ready` */
 	int64_t end;
-	int64_t next;
-	int64_t ready;
-	int64_t taken;
-	int64_t used;
+	int64_t next;  /* to be filled */
+	int64_t ready; /* all below are filled */
+	int64_t taken; /* all below were handed out */
+	int64_t used;  /* all below were given back */
 	bool stop;
 	char *why;      /* the first batch that could not be filled */
 	int64_t failed; /* its number */
@@ -34,118 +37,111 @@ struct NwPipe
 
 /* Note what became of a batch. */
 static void
-note(NwPipe *p, int64_t seq, char *why)
+note(NwBatchQueue *q, int64_t seq, char *why)
 {
 	if (why == NULL)
-		p->filled[seq % p->n_slots] = true;
-	else if (p->why == NULL || seq < p->failed)
+		q->filled[seq % q->n_slots] = true;
+	else if (q->why == NULL || seq < q->failed)
 	{
-		free(p->why);
-		p->why = why;
-		p->failed = seq;
+		free(q->why);
+		q->why = why;
+		q->failed = seq;
 	}
 	else
 		free(why);
-	while (p->ready < p->next && p->filled[p->ready % p->n_slots])
-		p->filled[p->ready++ % p->n_slots] = false;
-	pthread_cond_broadcast(&p->change);
+	while (q->ready < q->next && q->filled[q->ready % q->n_slots])
+		q->filled[q->ready++ % q->n_slots] = false;
+	pthread_cond_broadcast(&q->change);
 }
 
 /* Fill slots as they become free; nothing new once a batch has failed. */
 static void *
 work(void *arg)
 {
-	NwPipe *p = arg;
+	NwBatchQueue *q = arg;
 
-	pthread_mutex_lock(&p->lock);
-	while (!p->stop && p->why == NULL && p->next < p->end)
+	pthread_mutex_lock(&q->lock);
+	while (!q->stop && q->why == NULL && q->next < q->end)
 	{
-		int64_t seq = p->next;
+		int64_t seq = q->next;
 		char *why;
 
-		if (seq >= p->used + p->n_slots)
+		if (seq >= q->used + q->n_slots)
 		{
-			pthread_cond_wait(&p->change, &p->lock);
+			pthread_cond_wait(&q->change, &q->lock);
 			continue;
 		}
-		p->next++;
-		pthread_mutex_unlock(&p->lock);
-		why = p->fill(p->arg, seq, p->slots[seq % p->n_slots]);
-		pthread_mutex_lock(&p->lock);
-		note(p, seq, why);
+		q->next++;
+		pthread_mutex_unlock(&q->lock);
+		why = q->fill(q->arg, seq, q->slots[seq % q->n_slots]);
+		pthread_mutex_lock(&q->lock);
+		note(q, seq, why);
 	}
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(&q->lock);
 	return NULL;
 }
 
-/* Start the threads; signals stay with the thread that called. */
-NwPipe *
-nw_pipe_start(NwFill fill, void *arg, int64_t first, int64_t end, void **slots, int n_slots,
-              int n_threads)
+/* Start threads that fill the slots with batches from `first` to `end`, in turn. */
+NwBatchQueue *
+nw_batch_queue_start(NwFill fill, void *arg, int64_t first, int64_t end, void **slots, int n_slots,
+                     int n_threads)
 {
-	NwPipe *p = nw_alloc0(sizeof(NwPipe));
-	sigset_t all;
-	sigset_t old;
+	NwBatchQueue *q = nw_alloc0(sizeof(NwBatchQueue));
 
-	p->fill = fill;
-	p->arg = arg;
-	p->slots = slots;
-	p->n_slots = n_slots;
-	p->filled = nw_alloc0((size_t) n_slots * sizeof(bool));
-	p->end = end;
-	p->next = p->ready = p->taken = p->used = first;
-	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->change, NULL);
-	p->thread = nw_alloc((size_t) n_threads * sizeof(pthread_t));
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	for (; p->n_threads < n_threads; p->n_threads++)
-		if (pthread_create(&p->thread[p->n_threads], NULL, work, p) != 0)
-			nw_fatal("could not start a thread");
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return p;
+	q->fill = fill;
+	q->arg = arg;
+	q->slots = slots;
+	q->n_slots = n_slots;
+	q->filled = nw_alloc0((size_t) n_slots * sizeof(bool));
+	q->end = end;
+	q->next = q->ready = q->taken = q->used = first;
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->change, NULL);
+	q->thread = nw_alloc((size_t) n_threads * sizeof(pthread_t));
+	for (; q->n_threads < n_threads; q->n_threads++)
+		nw_thread_start(&q->thread[q->n_threads], work, q);
+	return q;
 }
 
-/* Wait for the next batch. */
+/* Wait for the next batch in order; a failure to fill it is fatal here. */
 void *
-nw_pipe_take(NwPipe *p)
+nw_batch_queue_take(NwBatchQueue *q)
 {
 	void *slot;
 
-	pthread_mutex_lock(&p->lock);
-	while (p->taken >= p->ready && !(p->why != NULL && p->taken == p->failed))
-		pthread_cond_wait(&p->change, &p->lock);
-	if (p->taken >= p->ready)
-		nw_fatal("%s", p->why);
-	slot = p->slots[p->taken++ % p->n_slots];
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_lock(&q->lock);
+	while (q->taken >= q->ready && !(q->why != NULL && q->taken == q->failed))
+		pthread_cond_wait(&q->change, &q->lock);
+	if (q->taken >= q->ready)
+		nw_fatal("%s", q->why);
+	slot = q->slots[q->taken++ % q->n_slots];
+	pthread_mutex_unlock(&q->lock);
 	return slot;
 }
 
 /* Give the oldest batch's slot back to the threads. */
 void
-nw_pipe_return(NwPipe *p)
+nw_batch_queue_return(NwBatchQueue *q)
 {
-	pthread_mutex_lock(&p->lock);
-	p->used++;
-	pthread_cond_broadcast(&p->change);
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_lock(&q->lock);
+	q->used++;
+	pthread_cond_broadcast(&q->change);
+	pthread_mutex_unlock(&q->lock);
 }
 
-/* End the threads. */
 void
-nw_pipe_stop(NwPipe *p)
+nw_batch_queue_stop(NwBatchQueue *q)
 {
-	pthread_mutex_lock(&p->lock);
-	p->stop = true;
-	pthread_cond_broadcast(&p->change);
-	pthread_mutex_unlock(&p->lock);
-	for (int i = 0; i < p->n_threads; i++)
-		pthread_join(p->thread[i], NULL);
-	pthread_mutex_destroy(&p->lock);
-	pthread_cond_destroy(&p->change);
-	free(p->thread);
-	free(p->filled);
-	free(p->why);
-	free(p);
+	pthread_mutex_lock(&q->lock);
+	q->stop = true;
+	pthread_cond_broadcast(&q->change);
+	pthread_mutex_unlock(&q->lock);
+	for (int i = 0; i < q->n_threads; i++)
+		pthread_join(q->thread[i], NULL);
+	pthread_mutex_destroy(&q->lock);
+	pthread_cond_destroy(&q->change);
+	free(q->thread);
+	free(q->filled);
+	free(q->why);
+	free(q);
 }

@@ -4,18 +4,20 @@
 #ifndef NW_BATCH_QUEUE_H
 #define NW_BATCH_QUEUE_H
 
-#include "base/util.h"
+#include <stdint.h>
 
-typedef struct NwPipe NwPipe;
+typedef struct NwBatchQueue NwBatchQueue;
 
-/* fill slot memory with batch number `seq`; why not (to be freed), else NULL.  Several
- * threads may do so at a time, for different batches. */
+/*
+ * Fills the memory of a slot with batch number `seq`; why not (to be freed), else NULL.
+ * Several threads may call it at a time, for different batches.
+ */
 typedef char *(*NwFill)(void *arg, int64_t seq, void *slot);
 
-NwPipe *nw_pipe_start(NwFill fill, void *arg, int64_t first, int64_t end, void **slots, int n_slots,
-                      int n_threads);
-void *nw_pipe_take(NwPipe *p);  /* the next batch in order; a failure to fill is fatal here */
-void nw_pipe_return(NwPipe *p); /* the oldest batch taken is used up */
-void nw_pipe_stop(NwPipe *p);
+NwBatchQueue *nw_batch_queue_start(NwFill fill, void *arg, int64_t first, int64_t end, void **slots,
+                                   int n_slots, int n_threads);
+void *nw_batch_queue_take(NwBatchQueue *q);
+void nw_batch_queue_return(NwBatchQueue *q);
+void nw_batch_queue_stop(NwBatchQueue *q);
 
 #endif

@@ -7,7 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/train.h"
+#include "base/file.h"
+#include "base/message.h"
+#include "base/text.h"
+#include "graph/meta.h"
+#include "graph/onnx_read.h"
+#include "graph/onnx_write.h"
+#include "graph/states.h"
+#include "onnx.pb-c.h"
+#include "run/checkpoint.h"
 
 #define STEP_KEY "nwhead.step"
 
@@ -19,8 +27,7 @@ nw_checkpoint_save(const char *path, const NwStates *states, const NwMetas *sett
 	NwBuf b;
 
 	nw_meta_set(&meta, STEP_KEY, "%lld", (long long) step);
-	for (int i = 0; i < settings->n; i++)
-		nw_meta_set(&meta, settings->item[i].key, "%s", settings->item[i].value);
+	nw_metas_add(&meta, settings);
 	nw_states_pack(states, &meta, &b);
 	nw_write_file(path, b.data, b.len);
 	nw_buf_free(&b);

@@ -8,6 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
+#include "data/image.h"
+#include "graph/meta.h"
+#include "graph/onnx_read.h"
+#include "graph/onnx_write.h"
+#include "graph/shape.h"
+#include "onnx.pb-c.h"
+#include "ort/device.h"
+#include "ort/runtime.h"
 #include "run/embedder.h"
 
 #define MAX_SIDE 8192 /* of images, as on the command line */
@@ -74,7 +86,7 @@ next_class(const char **at)
 
 /* Read the weights of an FC head: one row (W_c, b_c) for each class. */
 static void
-read_head(NwExtractor *e, const Onnx__ModelProto *m, const char *path)
+read_head(NwEmbedder *e, const Onnx__ModelProto *m, const char *path)
 {
 	const Onnx__TensorProto *wt = nw_model_initializer(m, "head.weight");
 	const Onnx__TensorProto *bt = nw_model_initializer(m, "head.bias");
@@ -113,7 +125,6 @@ expose_output(const char *path, const char *name, NwBuf *bytes)
 	Onnx__ModelProto *m = nw_model_parse(path, bytes);
 	Onnx__GraphProto *g = m->graph;
 	Onnx__ValueInfoProto *info;
-	bool found = false;
 
 	for (size_t i = 0; i < g->n_output; i++)
 		if (strcmp(g->output[i]->name, name) == 0)
@@ -121,22 +132,15 @@ expose_output(const char *path, const char *name, NwBuf *bytes)
 			onnx__model_proto__free_unpacked(m, NULL);
 			return;
 		}
-	for (size_t i = 0; i < g->n_node; i++)
-		for (size_t j = 0; j < g->node[i]->n_output; j++)
-			found |= strcmp(g->node[i]->output[j], name) == 0;
-	if (!found)
+	if (!nw_model_computes(m, name))
 		nw_fatal("\"%s\" has no output \"%s\"", path, name);
-	info = malloc(sizeof(*info)); /* freed with the message, by protobuf-c's free() */
-	if (info == NULL)
-		nw_fatal("out of memory");
+	info = nw_alloc(sizeof(*info)); /* freed with the message, by protobuf-c's free() */
 	onnx__value_info_proto__init(info);
 	info->name = nw_strdup(name);
 	g->output = nw_realloc(g->output, (g->n_output + 1) * sizeof(*g->output));
 	g->output[g->n_output++] = info;
 	nw_buf_free(bytes);
-	bytes->len = onnx__model_proto__get_packed_size(m);
-	bytes->data = nw_alloc(bytes->len);
-	onnx__model_proto__pack(m, (uint8_t *) bytes->data);
+	nw_model_pack(m, bytes);
 	onnx__model_proto__free_unpacked(m, NULL);
 }
 
@@ -152,7 +156,7 @@ take_size(const char *path, int64_t size, int64_t max, int *into)
 
 /* Settle input and output from the session's ports. */
 static void
-choose_ports(NwExtractor *e, const NwExtractorOptions *o)
+choose_ports(NwEmbedder *e, const NwEmbedderOptions *o)
 {
 	const NwPort *in;
 	const NwPort *out;
@@ -184,9 +188,8 @@ choose_ports(NwExtractor *e, const NwExtractorOptions *o)
 		         e->pre.channels);
 }
 
-/* Settle how images are prepared. */
 static void
-settle_preprocess(NwExtractor *e, const NwExtractorOptions *o)
+settle_preprocess(NwEmbedder *e, const NwEmbedderOptions *o)
 {
 	NwPreprocess *p = &e->pre;
 	double zoom = 1;
@@ -227,7 +230,7 @@ settle_preprocess(NwExtractor *e, const NwExtractorOptions *o)
 
 /* Run the model on n images; a fixed batch is filled up by the caller's buffer. */
 static NwValue *
-run_model(const NwExtractor *e, float *images, int n, NwShape *shape)
+run_model(const NwEmbedder *e, float *images, int n, NwShape *shape)
 {
 	int run = e->fixed ? e->batch : n;
 	NwValue *in =
@@ -257,7 +260,7 @@ run_model(const NwExtractor *e, float *images, int n, NwShape *shape)
 
 /* Learn the embeddings' dimension: the model says it, or shows it on blank images. */
 static void
-learn_dim(NwExtractor *e, const char *path)
+learn_dim(NwEmbedder *e, const char *path)
 {
 	const NwPort *out;
 	int n = nw_session_ports(e->session, true, &out);
@@ -277,11 +280,10 @@ learn_dim(NwExtractor *e, const char *path)
 	free(blank);
 }
 
-/* Load a model. */
-NwExtractor *
-nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o)
+NwEmbedder *
+nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o)
 {
-	NwExtractor *e = nw_alloc0(sizeof(NwExtractor));
+	NwEmbedder *e = nw_alloc0(sizeof(NwEmbedder));
 	Onnx__ModelProto *m;
 	NwBuf bytes;
 	char *what = nw_printf("\"%s\"", o->path);
@@ -295,7 +297,7 @@ nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o)
 	onnx__model_proto__free_unpacked(m, NULL);
 	if (o->output)
 		expose_output(o->path, o->output, &bytes);
-	e->session = nw_session_open(rt, device, o->runs ? o->runs : 1, bytes.data, bytes.len, what);
+	e->session = nw_session_open(rt, device, o->runs ? o->runs : 1, &bytes, what);
 	nw_buf_free(&bytes);
 	free(what);
 	e->pre.channels =
@@ -327,9 +329,9 @@ pool(float *out, const float *in, int64_t rows, int64_t places)
 	}
 }
 
-/* Compute the embeddings of n images. */
+/* Compute the embeddings [n, dim] of images, the caller's to free; any thread may ask. */
 float *
-nw_extractor_run(const NwExtractor *e, float *images, int n)
+nw_embedder_run(const NwEmbedder *e, float *images, int n)
 {
 	NwShape shape;
 	NwValue *out = run_model(e, images, n, &shape);
@@ -349,7 +351,7 @@ nw_extractor_run(const NwExtractor *e, float *images, int n)
 }
 
 void
-nw_extractor_close(NwExtractor *e)
+nw_embedder_close(NwEmbedder *e)
 {
 	nw_session_close(e->session);
 	for (int i = 0; i < e->classes; i++)

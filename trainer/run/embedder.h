@@ -4,27 +4,30 @@
 #ifndef NW_EMBEDDER_H
 #define NW_EMBEDDER_H
 
+#include <stdbool.h>
+
 #include "data/image.h"
-#include "graph/model.h"
+#include "graph/meta.h"
+#include "ort/device.h"
 #include "ort/runtime.h"
 
 /* what the command line says about a model whose metadata do not */
-typedef struct NwExtractorOptions
+typedef struct NwEmbedderOptions
 {
 	const char *path;
-	const char *output;
-	int height; /* 0: as the model has it */
+	const char *output; /* tensor to take; NULL: "embedding", or the first output */
+	int height;         /* 0: as the model has it */
 	int width;
 	int resize; /* shorter side before the centre is cut; 0: as the model has it */
 	double mean[3];
 	double std[3];
-	int n_mean;
+	int n_mean; /* 0: as the model has it */
 	int n_std;
-	int batch;
-	int runs; /* at a time, by as many threads; 0: one */
-} NwExtractorOptions;
+	int batch; /* images of a run */
+	int runs;  /* at a time, by as many threads; 0: one */
+} NwEmbedderOptions;
 
-typedef struct NwExtractor
+typedef struct NwEmbedder
 {
 	NwSession *session;
 	NwMetas meta;
@@ -38,12 +41,10 @@ typedef struct NwExtractor
 	int head_dim; /* what the head was made for: dim, or the model is refused */
 	float *head;  /* [classes, dim]: (W_c, b_c) */
 	char **class_name;
-} NwExtractor;
+} NwEmbedder;
 
-NwExtractor *nw_extractor_open(NwRuntime *rt, NwDevice device, const NwExtractorOptions *o);
-
-/* embeddings [n, dim] of images, the caller's to free; any thread may ask */
-float *nw_extractor_run(const NwExtractor *e, float *images, int n);
-void nw_extractor_close(NwExtractor *e);
+NwEmbedder *nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o);
+float *nw_embedder_run(const NwEmbedder *e, float *images, int n);
+void nw_embedder_close(NwEmbedder *e);
 
 #endif

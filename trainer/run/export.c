@@ -3,8 +3,19 @@
  */
 #include <string.h>
 
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/dataset.h"
+#include "data/image.h"
+#include "graph/graph.h"
+#include "graph/meta.h"
+#include "graph/onnx_write.h"
 #include "graph/ops.h"
-#include "run/train.h"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "net/model.h"
+#include "run/export.h"
 
 /* any number that is no dimension of a network, to tell the batch apart */
 #define PLACEHOLDER_BATCH 3
@@ -44,25 +55,22 @@ inference_graph(const NwModelSpec *spec, NwStates *states, int64_t batch)
 /* Describe how to use a model. */
 static void
 describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *pre,
-         const NwSource *source, const NwMetas *settings)
+         const NwDataset *dataset, const NwMetas *settings)
 {
 	NwBuf classes = {0};
 	NwBuf mean = {0};
 	NwBuf std = {0};
 
 	nw_buf_add(&classes, "[", 1);
-	for (int i = 0; i < source->n_classes; i++)
+	for (int i = 0; i < dataset->n_classes; i++)
 	{
 		if (i > 0)
 			nw_buf_add(&classes, ",", 1);
-		nw_buf_json(&classes, source->classes[i]);
+		nw_buf_json(&classes, dataset->classes[i]);
 	}
 	nw_buf_add(&classes, "]", 1);
-	for (int i = 0; i < pre->channels; i++)
-	{
-		nw_buf_printf(&mean, "%s%.9g", i ? "," : "", pre->mean[i]);
-		nw_buf_printf(&std, "%s%.9g", i ? "," : "", pre->std[i]);
-	}
+	nw_buf_numbers(&mean, pre->channels, pre->mean, 9);
+	nw_buf_numbers(&std, pre->channels, pre->std, 9);
 	nw_meta_set(m, "nwhead.format", "1");
 	nw_meta_set(m, "nwhead.head", "%s", spec->head == NW_HEAD_FC ? "fc" : "nw");
 	nw_meta_set(m, "nwhead.kernel", "%s", spec->head == NW_HEAD_FC ? "dot" : "euclidean");
@@ -75,17 +83,15 @@ describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *p
 	nw_meta_set(m, "nwhead.mean", "%s", mean.data);
 	nw_meta_set(m, "nwhead.std", "%s", std.data);
 	nw_meta_set(m, "nwhead.classes", "%s", classes.data);
-	for (int i = 0; i < settings->n; i++)
-		nw_meta_set(m, settings->item[i].key, "%s", settings->item[i].value);
+	nw_metas_add(m, settings);
 	nw_buf_free(&classes);
 	nw_buf_free(&mean);
 	nw_buf_free(&std);
 }
 
-/* Write a trained model. */
 void
 nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwPreprocess *pre,
-          const NwSource *source, const NwMetas *settings)
+          const NwDataset *dataset, const NwMetas *settings)
 {
 	NwGraph *g = inference_graph(spec, states, PLACEHOLDER_BATCH);
 	bool fixed = batch_is_fixed(g);
@@ -97,7 +103,7 @@ nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwP
 		nw_graph_free(g);
 		g = inference_graph(spec, states, 1);
 	}
-	describe(&meta, spec, NW_DIM(g, g->output[0].t, 1), pre, source, settings);
+	describe(&meta, spec, NW_DIM(g, g->output[0].t, 1), pre, dataset, settings);
 	nw_graph_pack(g, &meta, !fixed, &b);
 	nw_write_file(path, b.data, b.len);
 	nw_buf_free(&b);

@@ -6,42 +6,41 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "run/progress_bar.h"
 
 #define BAR_WIDTH 24
 #define REDRAW_SECONDS 0.2
 #define LINE_SECONDS 10.0
 
-/* Start to count. */
-NwProgress
-nw_progress_start(const char *what, int64_t first, int64_t total, bool quiet)
+NwProgressBar
+nw_progress_bar_start(const char *what, int64_t first, int64_t total, bool quiet)
 {
 	double now = nw_now();
 
-	return (NwProgress) {.what = what,
-	                     .first = first,
-	                     .total = total,
-	                     .start = now,
-	                     .shown = now,
-	                     .terminal = isatty(STDERR_FILENO),
-	                     .quiet = quiet};
+	return (NwProgressBar) {.what = what,
+	                        .first = first,
+	                        .total = total,
+	                        .start = now,
+	                        .shown = now,
+	                        .terminal = isatty(STDERR_FILENO),
+	                        .quiet = quiet};
 }
 
 /* Return how many are done in a second. */
-double
-nw_progress_rate(const NwProgress *p, int64_t done)
+static double
+rate(const NwProgressBar *p, int64_t done)
 {
 	double seconds = nw_now() - p->start;
 
 	return seconds > 0 ? (double) (done - p->first) / seconds : 0;
 }
 
-/* Print how far the work is. */
 static void
-print(NwProgress *p, int64_t done, const char *note)
+print(NwProgressBar *p, int64_t done, const char *note)
 {
-	double rate = nw_progress_rate(p, done);
-	double left = rate > 0 ? (double) (p->total - done) / rate : 0;
+	double speed = rate(p, done);
+	double left = speed > 0 ? (double) (p->total - done) / speed : 0;
 	int minutes = (int) (left / 60);
 
 	if (p->terminal)
@@ -53,17 +52,17 @@ print(NwProgress *p, int64_t done, const char *note)
 			bar[i] = i < filled ? '#' : '.';
 		bar[BAR_WIDTH] = 0;
 		fprintf(stderr, "\r[%s] %s %lld/%lld  %.1f/s  %d:%02d left  %s\033[K", bar, p->what,
-		        (long long) done, (long long) p->total, rate, minutes, (int) left % 60, note);
+		        (long long) done, (long long) p->total, speed, minutes, (int) left % 60, note);
 	}
 	else
 		fprintf(stderr, "%s %lld/%lld  %.1f/s  %d:%02d left  %s\n", p->what, (long long) done,
-		        (long long) p->total, rate, minutes, (int) left % 60, note);
+		        (long long) p->total, speed, minutes, (int) left % 60, note);
 	fflush(stderr);
 }
 
 /* Tell how far the work is, unless that was told just now. */
 void
-nw_progress_show(NwProgress *p, int64_t done, const char *note)
+nw_progress_bar_show(NwProgressBar *p, int64_t done, const char *note)
 {
 	double now = nw_now();
 
@@ -75,7 +74,7 @@ nw_progress_show(NwProgress *p, int64_t done, const char *note)
 
 /* Tell how far the work came in the end. */
 void
-nw_progress_end(NwProgress *p, int64_t done, const char *note)
+nw_progress_bar_end(NwProgressBar *p, int64_t done, const char *note)
 {
 	if (p->quiet)
 		return;

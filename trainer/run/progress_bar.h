@@ -4,22 +4,22 @@
 #ifndef NW_PROGRESS_BAR_H
 #define NW_PROGRESS_BAR_H
 
-#include "base/util.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-typedef struct NwProgress
+typedef struct NwProgressBar
 {
 	const char *what; /* "step", "image" */
-	int64_t first;
+	int64_t first;    /* what was done before */
 	int64_t total;
-	double start;
+	double start; /* when the count began */
 	double shown; /* when something was last printed */
 	bool terminal;
 	bool quiet;
-} NwProgress;
+} NwProgressBar;
 
-NwProgress nw_progress_start(const char *what, int64_t first, int64_t total, bool quiet);
-void nw_progress_show(NwProgress *p, int64_t done, const char *note);
-void nw_progress_end(NwProgress *p, int64_t done, const char *note);
-double nw_progress_rate(const NwProgress *p, int64_t done);
+NwProgressBar nw_progress_bar_start(const char *what, int64_t first, int64_t total, bool quiet);
+void nw_progress_bar_show(NwProgressBar *p, int64_t done, const char *note);
+void nw_progress_bar_end(NwProgressBar *p, int64_t done, const char *note);
 
 #endif

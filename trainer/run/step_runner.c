@@ -8,10 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/model.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "graph/onnx_write.h"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "ort/device.h"
+#include "ort/runtime.h"
 #include "run/step_runner.h"
 
-struct NwStepper
+struct NwStepRunner
 {
 	NwGraph *g;
 	NwDevice device;
@@ -22,9 +29,9 @@ struct NwStepper
 	NwValue **value[2];    /* CPU: both sets; GPU: only the first, on the device */
 	NwBinding *binding[2]; /* CPU: from set 0 to 1, and back; GPU: only the first */
 	int current;           /* the set that holds the newest values */
-	NwValue *images;
+	NwValue *images;       /* [N,C,H,W] */
 	NwValue *targets;
-	NwValue *member;
+	NwValue *member; /* NULL for the FC head */
 	NwValue *lr;
 	NwValue *loss;
 	NwValue *log_p;
@@ -55,7 +62,7 @@ output_value(const NwGraph *g, const char *name)
 
 /* Bind everything that is no changing state. */
 static void
-bind_rest(NwStepper *s, NwBinding *b)
+bind_rest(NwStepRunner *s, NwBinding *b)
 {
 	nw_bind_input(b, "images", s->images);
 	nw_bind_input(b, "targets", s->targets);
@@ -70,7 +77,7 @@ bind_rest(NwStepper *s, NwBinding *b)
 
 /* Collect the states that are inputs but never change. */
 static void
-find_frozen(NwStepper *s)
+find_frozen(NwStepRunner *s)
 {
 	s->frozen = nw_alloc((size_t) s->g->n_inputs * sizeof(NwValue *));
 	s->frozen_name = nw_alloc((size_t) s->g->n_inputs * sizeof(char *));
@@ -90,16 +97,16 @@ find_frozen(NwStepper *s)
 }
 
 /* Load a step's graph onto a device, with the graph's states to start from. */
-NwStepper *
-nw_stepper_new(NwRuntime *rt, NwDevice device, NwGraph *g)
+NwStepRunner *
+nw_step_runner_new(NwRuntime *rt, NwDevice device, NwGraph *g)
 {
-	NwStepper *s = nw_alloc0(sizeof(NwStepper));
+	NwStepRunner *s = nw_alloc0(sizeof(NwStepRunner));
 	NwBuf model;
 
 	s->g = g;
 	s->device = device;
 	nw_graph_pack(g, NULL, false, &model);
-	s->session = nw_session_open(rt, device, 1, model.data, model.len, "the training step");
+	s->session = nw_session_open(rt, device, 1, &model, "the training step");
 	nw_buf_free(&model);
 	s->n = g->n_updates;
 	s->state = nw_alloc((size_t) s->n * sizeof(NwState *));
@@ -151,7 +158,7 @@ set_input(NwValue *v, const float *data)
 
 /* Run a step whose states live on a device. */
 static void
-run_on_device(NwStepper *s)
+run_on_device(NwStepRunner *s)
 {
 	NwBinding *b = s->binding[0];
 	NwValue **out;
@@ -163,7 +170,7 @@ run_on_device(NwStepper *s)
 		nw_bind_output_fresh(b, s->output[i], false);
 	nw_binding_run(b);
 	nw_binding_outputs(b, &out);
-	nw_value_free(out[0]); /* loss and log_p, which the stepper holds itself */
+	nw_value_free(out[0]); /* loss and log_p, which the runner holds itself */
 	nw_value_free(out[1]);
 	for (int i = 0; i < s->n; i++)
 	{
@@ -175,7 +182,7 @@ run_on_device(NwStepper *s)
 
 /* Run one step; loss [] and log_p [queries, slots] come back. */
 void
-nw_stepper_run(NwStepper *s, const NwStepInputs *in, float *loss, float *log_p)
+nw_step_runner_run(NwStepRunner *s, const NwStepInputs *in, float *loss, float *log_p)
 {
 	NwShape shape = nw_value_shape(s->log_p);
 
@@ -196,7 +203,7 @@ nw_stepper_run(NwStepper *s, const NwStepInputs *in, float *loss, float *log_p)
 
 /* Bring tensors back from a device: a model that hands its inputs on, with outputs on the host. */
 static void
-fetch_from_device(NwStepper *s, NwRuntime *rt)
+fetch_from_device(NwStepRunner *s, NwRuntime *rt)
 {
 	NwStates none = {0};
 	NwGraph *g = nw_graph_new(NW_FOR_TRAINING, true, &none, 0);
@@ -213,7 +220,7 @@ fetch_from_device(NwStepper *s, NwRuntime *rt)
 	}
 	nw_graph_pack(g, NULL, false, &model);
 	nw_graph_free(g);
-	session = nw_session_open(rt, s->device, 1, model.data, model.len, "the states");
+	session = nw_session_open(rt, s->device, 1, &model, "the states");
 	nw_buf_free(&model);
 	b = nw_binding_new(session);
 	for (int i = 0; i < s->n; i++)
@@ -234,9 +241,9 @@ fetch_from_device(NwStepper *s, NwRuntime *rt)
 	nw_session_close(session);
 }
 
-/* Bring the graph's states up to date. */
+/* Bring the states of the graph up to date. */
 void
-nw_stepper_fetch(NwStepper *s)
+nw_step_runner_fetch(NwStepRunner *s)
 {
 	if (s->device != NW_DEVICE_CPU)
 	{
@@ -252,7 +259,7 @@ nw_stepper_fetch(NwStepper *s)
 }
 
 void
-nw_stepper_free(NwStepper *s)
+nw_step_runner_free(NwStepRunner *s)
 {
 	for (int k = 0; k < 2; k++)
 	{

@@ -4,9 +4,11 @@
 #ifndef NW_STEP_RUNNER_H
 #define NW_STEP_RUNNER_H
 
+#include "graph/graph.h"
+#include "ort/device.h"
 #include "ort/runtime.h"
 
-typedef struct NwStepper NwStepper;
+typedef struct NwStepRunner NwStepRunner;
 
 /* the step's own inputs, in host memory: filled by the caller before each run */
 typedef struct NwStepInputs
@@ -17,9 +19,9 @@ typedef struct NwStepInputs
 	float lr;
 } NwStepInputs;
 
-NwStepper *nw_stepper_new(NwRuntime *rt, NwDevice device, NwGraph *g);
-void nw_stepper_run(NwStepper *s, const NwStepInputs *in, float *loss, float *log_p);
-void nw_stepper_fetch(NwStepper *s); /* bring the states of the graph up to date */
-void nw_stepper_free(NwStepper *s);
+NwStepRunner *nw_step_runner_new(NwRuntime *rt, NwDevice device, NwGraph *g);
+void nw_step_runner_run(NwStepRunner *s, const NwStepInputs *in, float *loss, float *log_p);
+void nw_step_runner_fetch(NwStepRunner *s);
+void nw_step_runner_free(NwStepRunner *s);
 
 #endif
