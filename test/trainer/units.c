@@ -33,9 +33,9 @@ check(bool ok, const char *what)
 	failed += !ok;
 }
 
-/* Make a source of n images of so many classes, in turn; the last class has `few`. */
+/* Make a dataset of n images of so many classes, in turn; the last class has `few`. */
 static NwDataset *
-make_source(int n, int classes, int few)
+make_dataset(int n, int classes, int few)
 {
 	NwDataset *s = nw_alloc0(sizeof(NwDataset));
 	char **names = nw_alloc((size_t) n * sizeof(char *));
@@ -56,7 +56,7 @@ make_source(int n, int classes, int few)
 static void
 test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
 {
-	NwDataset *s = make_source(n, classes, few);
+	NwDataset *s = make_dataset(n, classes, few);
 	NwSampler *sampler;
 	NwChoice a;
 	NwChoice b;
@@ -124,7 +124,7 @@ test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
 static void
 test_epochs(void)
 {
-	NwDataset *s = make_source(96, 4, 0);
+	NwDataset *s = make_dataset(96, 4, 0);
 	NwBatchSpec spec = {.queries = 8, .slots = 3};
 	NwSampler *sampler = nw_sampler_new(s, &spec, 0, 3);
 	NwChoice c;
@@ -256,31 +256,31 @@ fill(void *arg, int64_t seq, void *slot)
 
 /* Check that batches come in order and slots are not reused too early, by so many threads. */
 static void
-test_pipe(int threads)
+test_queue(int threads)
 {
 	int64_t memory[3];
 	void *slots[3] = {&memory[0], &memory[1], &memory[2]};
-	NwBatchQueue *p = nw_batch_queue_start(fill, NULL, 5, 1000, slots, 3, threads);
+	NwBatchQueue *q = nw_batch_queue_start(fill, NULL, 5, 1000, slots, 3, threads);
 	bool order = true;
 
 	for (int64_t i = 5; i < 1000; i++)
 	{
-		int64_t *s = nw_batch_queue_take(p);
+		int64_t *s = nw_batch_queue_take(q);
 
 		order &= *s == i;
-		nw_batch_queue_return(p);
+		nw_batch_queue_return(q);
 	}
-	nw_batch_queue_stop(p);
-	check(order, "pipe: batches come in order");
-	p = nw_batch_queue_start(fill, NULL, 0, 1000, slots, 3, threads);
-	nw_batch_queue_take(p);
-	nw_batch_queue_stop(p);
-	check(true, "pipe: it can be stopped half-way");
+	nw_batch_queue_stop(q);
+	check(order, "queue: batches come in order");
+	q = nw_batch_queue_start(fill, NULL, 0, 1000, slots, 3, threads);
+	nw_batch_queue_take(q);
+	nw_batch_queue_stop(q);
+	check(true, "queue: it can be stopped half-way");
 }
 
 /* Check the generator's range and evenness. */
 static void
-test_rng(void)
+test_random(void)
 {
 	NwRandom r = nw_random(1, 2, 3);
 	int count[7] = {0};
@@ -298,9 +298,9 @@ test_rng(void)
 	}
 	for (int i = 0; i < 7; i++)
 		even &= abs(count[i] - 10000) < 500;
-	check(even, "rng: whole numbers are even");
+	check(even, "random: whole numbers are even");
 	check(fabs(sum / 70000) < 0.02 && fabs(square / 70000 - 1) < 0.03,
-	      "rng: normal numbers have mean 0 and variance 1");
+	      "random: normal numbers have mean 0 and variance 1");
 }
 
 int
@@ -325,9 +325,9 @@ main(void)
 	test_tensor();
 	test_constants();
 	test_states();
-	test_pipe(1);
-	test_pipe(2);
-	test_pipe(5);
-	test_rng();
+	test_queue(1);
+	test_queue(2);
+	test_queue(5);
+	test_random();
 	return failed > 0;
 }

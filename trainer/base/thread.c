@@ -17,7 +17,6 @@ nw_signals_block(sigset_t *old)
 	pthread_sigmask(SIG_SETMASK, &all, old);
 }
 
-/* Take signals again as before. */
 void
 nw_signals_restore(const sigset_t *old)
 {

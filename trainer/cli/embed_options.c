@@ -69,7 +69,7 @@ usage(void)
 	printf("nwhead embed: run a model over images and fill a PostgreSQL table.\n\n"
 	       "Usage:\n"
 	       "  nwhead embed --model FILE.onnx SOURCE --table REL [OPTION]...\n\n");
-	nw_dataset_usage("from-table");
+	nw_options_dataset_usage("from-table");
 	printf(
 		"Table (id, label, embedding), all in one transaction:\n"
 		"  --table REL               created when missing\n"
@@ -183,7 +183,7 @@ nw_embed_options(int argc, char **argv, NwEmbedSettings *o)
 
 	*o = (NwEmbedSettings) {.model.batch = 64};
 	nw_options_read(&self, argc, argv, &o->dataset, o);
-	nw_dataset_check(WHO, &o->dataset, "from-table", false);
+	nw_options_check_dataset(WHO, &o->dataset, "from-table", false);
 	if (o->model.path == NULL)
 		nw_usage_error(WHO, "--model must be given");
 	if (o->table == NULL)

@@ -144,8 +144,8 @@ nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOption
 
 /* Check that the images' place is named once, and completely. */
 void
-nw_dataset_check(const char *subcommand, NwDatasetOptions *o, const char *table_option,
-                 bool labels_needed)
+nw_options_check_dataset(const char *subcommand, NwDatasetOptions *o, const char *table_option,
+                         bool labels_needed)
 {
 	int n = (o->folder != NULL) + (o->idx_images != NULL) + (o->table != NULL);
 
@@ -168,7 +168,7 @@ nw_dataset_check(const char *subcommand, NwDatasetOptions *o, const char *table_
 
 /* Print the part of the help that says where images come from. */
 void
-nw_dataset_usage(const char *table_option)
+nw_options_dataset_usage(const char *table_option)
 {
 	char *table = nw_printf("--%s REL", table_option);
 

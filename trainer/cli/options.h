@@ -54,9 +54,9 @@ typedef struct NwSubcommand
 
 void nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOptions *dataset,
                      void *into);
-void nw_dataset_check(const char *subcommand, NwDatasetOptions *o, const char *table_option,
-                      bool labels_needed);
-void nw_dataset_usage(const char *table_option);
+void nw_options_check_dataset(const char *subcommand, NwDatasetOptions *o, const char *table_option,
+                              bool labels_needed);
+void nw_options_dataset_usage(const char *table_option);
 
 int64_t nw_parse_int(const char *subcommand, const char *option, const char *text, int64_t min,
                      int64_t max);

@@ -103,7 +103,7 @@ usage(void)
 	printf("nwhead train: train a feature extractor with the Nadaraya-Watson loss.\n\n"
 	       "Usage:\n"
 	       "  nwhead train SOURCE --out FILE.onnx [OPTION]...\n\n");
-	nw_dataset_usage("table");
+	nw_options_dataset_usage("table");
 	printf("Network:\n"
 	       "  --arch NAME               ");
 	for (int i = 0; i < nw_n_archs; i++)
@@ -292,7 +292,7 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 	                        .checkpoint_every = 1000,
 	                        .log_every = 50};
 	nw_options_read(&self, argc, argv, &o->dataset, o);
-	nw_dataset_check(WHO, &o->dataset, "table", true);
+	nw_options_check_dataset(WHO, &o->dataset, "table", true);
 	if (o->out == NULL)
 		nw_usage_error(WHO, "--out must be given");
 	if (o->arch && o->backbone)

@@ -21,28 +21,28 @@ compare_names(const void *a, const void *b)
 /* Give each image its class by name, or NULL, and number the classes in byte order; takes the names
  * over. */
 void
-nw_dataset_set_labels(NwDataset *s, char **names)
+nw_dataset_set_labels(NwDataset *d, char **names)
 {
-	char **sorted = nw_alloc((size_t) s->n * sizeof(char *));
+	char **sorted = nw_alloc((size_t) d->n * sizeof(char *));
 	int64_t n = 0;
 
-	for (int64_t i = 0; i < s->n; i++)
+	for (int64_t i = 0; i < d->n; i++)
 		if (names[i] != NULL)
 			sorted[n++] = names[i];
 	qsort(sorted, (size_t) n, sizeof(char *), compare_names);
-	s->classes = nw_alloc((size_t) n * sizeof(char *));
+	d->classes = nw_alloc((size_t) n * sizeof(char *));
 	for (int64_t i = 0; i < n; i++)
 		if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0)
-			s->classes[s->n_classes++] = nw_strdup(sorted[i]);
-	s->label = nw_alloc((size_t) s->n * sizeof(int));
-	for (int64_t i = 0; i < s->n; i++)
+			d->classes[d->n_classes++] = nw_strdup(sorted[i]);
+	d->label = nw_alloc((size_t) d->n * sizeof(int));
+	for (int64_t i = 0; i < d->n; i++)
 	{
 		char **found = NULL;
 
 		if (names[i] != NULL)
-			found = bsearch(&names[i], s->classes, (size_t) s->n_classes, sizeof(char *),
+			found = bsearch(&names[i], d->classes, (size_t) d->n_classes, sizeof(char *),
 			                compare_names);
-		s->label[i] = found ? (int) (found - s->classes) : -1;
+		d->label[i] = found ? (int) (found - d->classes) : -1;
 		free(names[i]);
 	}
 	free(names);
@@ -51,71 +51,71 @@ nw_dataset_set_labels(NwDataset *s, char **names)
 
 /* Wait until a file that is being read is known to be sound. */
 void
-nw_dataset_whole(const NwDataset *s)
+nw_dataset_whole(const NwDataset *d)
 {
-	if (s->unpacker != NULL)
-		nw_unpacker_whole(s->unpacker);
+	if (d->unpacker != NULL)
+		nw_unpacker_whole(d->unpacker);
 }
 
 void
-nw_dataset_free(NwDataset *s)
+nw_dataset_free(NwDataset *d)
 {
-	if (s->unpacker != NULL)
-		nw_unpacker_close(s->unpacker);
-	for (int i = 0; i < s->n_classes; i++)
-		free(s->classes[i]);
-	for (int64_t i = 0; i < s->n; i++)
+	if (d->unpacker != NULL)
+		nw_unpacker_close(d->unpacker);
+	for (int i = 0; i < d->n_classes; i++)
+		free(d->classes[i]);
+	for (int64_t i = 0; i < d->n; i++)
 	{
-		if (s->path)
-			free(s->path[i]);
-		if (s->blob)
+		if (d->path)
+			free(d->path[i]);
+		if (d->blob)
 		{
-			nw_buf_free(&s->blob[i]);
-			nw_buf_free(&s->id[i]);
+			nw_buf_free(&d->blob[i]);
+			nw_buf_free(&d->id[i]);
 		}
 	}
-	free(s->classes);
-	free(s->label);
-	free(s->path);
-	free(s->blob);
-	free(s->id);
-	free(s->id_type);
-	free(s->place);
-	free(s->pixels);
-	free(s->name);
-	free(s);
+	free(d->classes);
+	free(d->label);
+	free(d->path);
+	free(d->blob);
+	free(d->id);
+	free(d->id_type);
+	free(d->place);
+	free(d->pixels);
+	free(d->name);
+	free(d);
 }
 
 /* Find an image that lies ready in memory, grey and of the size of all; else NULL. */
 const uint8_t *
-nw_dataset_pixels(const NwDataset *s, int64_t i)
+nw_dataset_pixels(const NwDataset *d, int64_t i)
 {
-	size_t size = (size_t) s->height * (size_t) s->width;
+	size_t size = (size_t) d->height * (size_t) d->width;
 
-	if (s->pixels == NULL)
+	if (d->pixels == NULL)
 		return NULL;
-	nw_unpacker_await(s->unpacker, ((size_t) s->place[i] + 1) * size);
-	return s->pixels + (size_t) s->place[i] * size;
+	nw_unpacker_await(d->unpacker, ((size_t) d->place[i] + 1) * size);
+	return d->pixels + (size_t) d->place[i] * size;
 }
 
 /* Decode an image, grey or RGB as asked; why not (to be freed), else NULL. */
 char *
-nw_dataset_image(const NwDataset *s, int64_t i, int channels, int enough, NwImage *out)
+nw_dataset_image(const NwDataset *d, int64_t i, int channels, int enough, NwImage *out)
 {
 	char *why;
 	char *named;
 
-	if (s->pixels != NULL)
+	if (d->pixels != NULL)
 	{
-		size_t size = (size_t) s->height * (size_t) s->width;
+		size_t size = (size_t) d->height * (size_t) d->width;
 
-		*out = (NwImage) {s->height, s->width, 1, nw_alloc(size)};
-		memcpy(out->pixels, nw_dataset_pixels(s, i), size);
+		*out = (NwImage) {d->height, d->width, 1, nw_alloc(size)};
+		memcpy(out->pixels, nw_dataset_pixels(d, i), size);
 		return NULL;
 	}
-	if (s->path != NULL)
+	if (d->path != NULL)
 	{
-		char *full = nw_printf("%s/%s", s->name, s->path[i]);
+		char *full = nw_printf("%s/%s", d->name, d->path[i]);
 		NwBuf b;
 
 		if (!nw_try_read_file(full, &b))
@@ -130,10 +130,10 @@ nw_dataset_image(const NwDataset *s, int64_t i, int channels, int enough, NwImag
 	}
 	else
 	{
-		why = nw_image_decode(s->blob[i].data, s->blob[i].len, channels, enough, out);
+		why = nw_image_decode(d->blob[i].data, d->blob[i].len, channels, enough, out);
 		named =
 			why ? nw_printf("could not read image number %lld of table \"%s\" in order of id: %s",
-		                    (long long) i + 1, s->name, why)
+		                    (long long) i + 1, d->name, why)
 				: NULL;
 	}
 	free(why);

@@ -95,23 +95,23 @@ collect(List *list, const char *root, const char *below, const char *label)
 NwDataset *
 nw_folder_open(const NwDatasetOptions *options)
 {
-	NwDataset *s = nw_alloc0(sizeof(NwDataset));
+	NwDataset *d = nw_alloc0(sizeof(NwDataset));
 	List list = {0};
 	char **labels;
 
 	collect(&list, options->folder, "", NULL);
 	if (list.n == 0)
 		nw_fatal("folder \"%s\" holds no JPEG or PNG images", options->folder);
-	s->name = nw_strdup(options->folder);
-	s->n = list.n;
-	s->path = nw_alloc((size_t) s->n * sizeof(char *));
-	labels = nw_alloc((size_t) s->n * sizeof(char *));
-	for (int64_t i = 0; i < s->n; i++)
+	d->name = nw_strdup(options->folder);
+	d->n = list.n;
+	d->path = nw_alloc((size_t) d->n * sizeof(char *));
+	labels = nw_alloc((size_t) d->n * sizeof(char *));
+	for (int64_t i = 0; i < d->n; i++)
 	{
-		s->path[i] = list.item[i].path;
+		d->path[i] = list.item[i].path;
 		labels[i] = list.item[i].label;
 	}
 	free(list.item);
-	nw_dataset_set_labels(s, labels);
-	return s;
+	nw_dataset_set_labels(d, labels);
+	return d;
 }

@@ -82,7 +82,7 @@ read_class_names(const char *path, int *n)
 NwDataset *
 nw_idx_open(const NwDatasetOptions *options)
 {
-	NwDataset *s = nw_alloc0(sizeof(NwDataset));
+	NwDataset *d = nw_alloc0(sizeof(NwDataset));
 	uint8_t *labels;
 	uint32_t dims[3];
 	uint32_t n_labels;
@@ -91,36 +91,36 @@ nw_idx_open(const NwDatasetOptions *options)
 	int n_names = 0;
 	char **label;
 
-	s->unpacker = open_idx(options->idx_images, 3, "images", dims, &size);
+	d->unpacker = open_idx(options->idx_images, 3, "images", dims, &size);
 	labels = read_labels(options->idx_labels, &n_labels);
 	if (n_labels != dims[0])
 		nw_fatal("\"%s\" has %u images, but \"%s\" has %u labels", options->idx_images, dims[0],
 		         options->idx_labels, n_labels);
 	if (options->class_names != NULL)
 		names = read_class_names(options->class_names, &n_names);
-	s->n = dims[0];
-	s->height = (int) dims[1];
-	s->width = (int) dims[2];
-	s->channels = 1;
-	s->name = nw_strdup(options->idx_images);
-	s->pixels = malloc(size);
-	if (s->pixels == NULL)
+	d->n = dims[0];
+	d->height = (int) dims[1];
+	d->width = (int) dims[2];
+	d->channels = 1;
+	d->name = nw_strdup(options->idx_images);
+	d->pixels = malloc(size);
+	if (d->pixels == NULL)
 		nw_fatal("\"%s\" says that it holds %zu bytes, more than there is memory for",
 		         options->idx_images, size);
-	nw_unpacker_start(s->unpacker, s->pixels, size);
-	s->place = nw_alloc((size_t) s->n * sizeof(int64_t));
-	label = nw_alloc((size_t) s->n * sizeof(char *));
-	for (int64_t i = 0; i < s->n; i++)
+	nw_unpacker_start(d->unpacker, d->pixels, size);
+	d->place = nw_alloc((size_t) d->n * sizeof(int64_t));
+	label = nw_alloc((size_t) d->n * sizeof(char *));
+	for (int64_t i = 0; i < d->n; i++)
 	{
 		if (names != NULL && labels[i] >= n_names)
 			nw_fatal("\"%s\" has no name for label %d", options->class_names, labels[i]);
 		label[i] = names ? nw_strdup(names[labels[i]]) : nw_printf("%d", labels[i]);
-		s->place[i] = i;
+		d->place[i] = i;
 	}
 	for (int i = 0; i < n_names; i++)
 		free(names[i]);
 	free(names);
 	free(labels);
-	nw_dataset_set_labels(s, label);
-	return s;
+	nw_dataset_set_labels(d, label);
+	return d;
 }

@@ -17,47 +17,47 @@
 
 #define SUBSET_STREAM 0x73756273
 
-/* Keep image `from` as number `to`. */
+/* Make image `from` number `to`; what was there takes its place. */
 static void
-move_image(NwDataset *s, int64_t to, int64_t from)
+move_image(NwDataset *d, int64_t to, int64_t from)
 {
-	s->label[to] = s->label[from];
-	if (s->place)
-		s->place[to] = s->place[from];
-	if (s->path)
+	d->label[to] = d->label[from];
+	if (d->place)
+		d->place[to] = d->place[from];
+	if (d->path)
 	{
-		char *t = s->path[to];
+		char *t = d->path[to];
 
-		s->path[to] = s->path[from];
-		s->path[from] = t;
+		d->path[to] = d->path[from];
+		d->path[from] = t;
 	}
-	if (s->blob)
+	if (d->blob)
 	{
-		NwBuf blob = s->blob[to];
-		NwBuf id = s->id[to];
+		NwBuf blob = d->blob[to];
+		NwBuf id = d->id[to];
 
-		s->blob[to] = s->blob[from];
-		s->blob[from] = blob;
-		s->id[to] = s->id[from];
-		s->id[from] = id;
+		d->blob[to] = d->blob[from];
+		d->blob[from] = blob;
+		d->id[to] = d->id[from];
+		d->id[from] = id;
 	}
 }
 
 /* Keep at most so many images of each class, drawn by the seed, in their order. */
 static void
-take_subset(NwDataset *s, int per_class, uint64_t seed)
+take_subset(NwDataset *d, int per_class, uint64_t seed)
 {
-	int64_t *member = nw_alloc((size_t) s->n * sizeof(int64_t));
-	bool *keep = nw_alloc0((size_t) s->n);
+	int64_t *member = nw_alloc((size_t) d->n * sizeof(int64_t));
+	bool *keep = nw_alloc0((size_t) d->n);
 	int64_t kept = 0;
 
-	for (int c = 0; c < s->n_classes; c++)
+	for (int c = 0; c < d->n_classes; c++)
 	{
-		NwRandom r = nw_random(seed, SUBSET_STREAM, nw_hash(s->classes[c], strlen(s->classes[c])));
+		NwRandom r = nw_random(seed, SUBSET_STREAM, nw_hash(d->classes[c], strlen(d->classes[c])));
 		int64_t n = 0;
 
-		for (int64_t i = 0; i < s->n; i++)
-			if (s->label[i] == c)
+		for (int64_t i = 0; i < d->n; i++)
+			if (d->label[i] == c)
 				member[n++] = i;
 		for (int64_t i = 0; i < n && i < per_class; i++)
 		{
@@ -69,10 +69,10 @@ take_subset(NwDataset *s, int per_class, uint64_t seed)
 			keep[t] = true;
 		}
 	}
-	for (int64_t i = 0; i < s->n; i++)
+	for (int64_t i = 0; i < d->n; i++)
 		if (keep[i])
-			move_image(s, kept++, i);
-	s->n = kept;
+			move_image(d, kept++, i);
+	d->n = kept;
 	free(keep);
 	free(member);
 }
@@ -80,30 +80,30 @@ take_subset(NwDataset *s, int per_class, uint64_t seed)
 NwDataset *
 nw_dataset_open(const NwDatasetOptions *options, bool labels_needed)
 {
-	NwDataset *s = options->idx_images ? nw_idx_open(options)
+	NwDataset *d = options->idx_images ? nw_idx_open(options)
 	               : options->folder   ? nw_folder_open(options)
 	                                   : nw_table_open(options);
 
-	if (s->n == 0)
-		nw_fatal("\"%s\" holds no images", s->name);
+	if (d->n == 0)
+		nw_fatal("\"%s\" holds no images", d->name);
 	if (labels_needed)
-		for (int64_t i = 0; i < s->n; i++)
-			if (s->label[i] < 0)
-				nw_fatal("\"%s\"%s%s has no class: put it into a folder named after one", s->name,
-				         s->path ? "/" : "", s->path ? s->path[i] : "");
+		for (int64_t i = 0; i < d->n; i++)
+			if (d->label[i] < 0)
+				nw_fatal("\"%s\"%s%s has no class: put it into a folder named after one", d->name,
+				         d->path ? "/" : "", d->path ? d->path[i] : "");
 	if (options->per_class > 0)
-		take_subset(s, options->per_class, options->subset_seed);
-	if (s->pixels == NULL) /* the first image tells what kind they are */
+		take_subset(d, options->per_class, options->subset_seed);
+	if (d->pixels == NULL) /* the first image tells what kind they are */
 	{
 		NwImage image;
-		char *why = nw_dataset_image(s, 0, 3, 1 << 20, &image);
+		char *why = nw_dataset_image(d, 0, 3, 1 << 20, &image);
 
 		if (why != NULL)
 			nw_fatal("%s", why);
-		s->channels = 3;
-		s->height = image.height;
-		s->width = image.width;
+		d->channels = 3;
+		d->height = image.height;
+		d->width = image.width;
 		nw_image_free(&image);
 	}
-	return s;
+	return d;
 }

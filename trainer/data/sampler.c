@@ -26,7 +26,6 @@ capacity(const NwSampler *s, int c)
 	return s->n_members[c] > 1 ? s->n_members[c] - 1 : s->n_members[c];
 }
 
-/* Check that there is enough to choose from. */
 static void
 check_enough(const NwSampler *s)
 {

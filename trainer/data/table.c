@@ -29,29 +29,28 @@ copy_value(const PGresult *r, int column)
 	return b;
 }
 
-/* Take the rows over. */
 static void
-set_rows(NwDataset *s, Row *row, int64_t n)
+set_rows(NwDataset *d, Row *row, int64_t n)
 {
 	char **labels = nw_alloc((size_t) n * sizeof(char *));
 
-	s->n = n;
-	s->id = nw_alloc((size_t) n * sizeof(NwBuf));
-	s->blob = nw_alloc((size_t) n * sizeof(NwBuf));
+	d->n = n;
+	d->id = nw_alloc((size_t) n * sizeof(NwBuf));
+	d->blob = nw_alloc((size_t) n * sizeof(NwBuf));
 	for (int64_t i = 0; i < n; i++)
 	{
-		s->id[i] = row[i].id;
-		s->blob[i] = row[i].blob;
+		d->id[i] = row[i].id;
+		d->blob[i] = row[i].blob;
 		labels[i] = row[i].label;
 	}
 	free(row);
-	nw_dataset_set_labels(s, labels);
+	nw_dataset_set_labels(d, labels);
 }
 
 NwDataset *
 nw_table_open(const NwDatasetOptions *options)
 {
-	NwDataset *s = nw_alloc0(sizeof(NwDataset));
+	NwDataset *d = nw_alloc0(sizeof(NwDataset));
 	PGconn *c = nw_pg_connect(options->dsn);
 	char *relation = nw_pg_relation(c, options->table);
 	char *image = nw_pg_ident(c, options->image_column);
@@ -71,7 +70,7 @@ nw_table_open(const NwDatasetOptions *options)
 		" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2 AND NOT a.attisdropped");
 	if (PQntuples(r) != 1)
 		nw_fatal("table \"%s\" has no column \"%s\"", options->table, options->id_column);
-	s->id_type = nw_strdup(PQgetvalue(r, 0, 0));
+	d->id_type = nw_strdup(PQgetvalue(r, 0, 0));
 	PQclear(r);
 	sql =
 		nw_printf("SELECT %s, %s::pg_catalog.bytea, %s::pg_catalog.text FROM %s"
@@ -95,12 +94,12 @@ nw_table_open(const NwDatasetOptions *options)
 		PQclear(r);
 	}
 	PQfinish(c);
-	s->name = nw_strdup(options->table);
+	d->name = nw_strdup(options->table);
 	free(sql);
 	free(relation);
 	free(image);
 	free(id);
 	free(label);
-	set_rows(s, row, n);
-	return s;
+	set_rows(d, row, n);
+	return d;
 }

@@ -79,7 +79,6 @@ nw_copy_row(NwCopy *c, const void *id, int id_len, const char *label, const floa
 	add16(&c->buf, 0);
 	nw_buf_add(&c->buf, vector, 4 * (size_t) dim);
 	swap_floats(c->buf.data + c->buf.len - 4 * (size_t) dim, dim);
-	c->rows++;
 	if (c->buf.len > FLUSH_BYTES)
 		flush(c);
 }

@@ -14,7 +14,6 @@ typedef struct NwCopy
 	PGconn *conn;
 	const char *what; /* the table, for messages */
 	NwBuf buf;
-	int64_t rows;
 } NwCopy;
 
 void nw_copy_begin(NwCopy *c, PGconn *conn, const char *relation);

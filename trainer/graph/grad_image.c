@@ -142,7 +142,6 @@ conv_by_weight(NwGraph *g, const NwNode *r, NwT dy)
 	return nw_reshape(g, dw, ws);
 }
 
-/* Emit the derivative of Conv. */
 void
 nw_grad_conv(NwGraph *g, const NwNode *r, NwT dy)
 {
@@ -216,7 +215,6 @@ max_pool_by_masks(NwGraph *g, const NwNode *r, NwT dy)
 	                (int64_t[]) {win->pad[0] + xs.dim[2], win->pad[1] + xs.dim[3]}, NULL);
 }
 
-/* Emit the derivative of MaxPool. */
 void
 nw_grad_max_pool(NwGraph *g, const NwNode *r, NwT dy)
 {

@@ -45,11 +45,11 @@ typedef enum NwAttrType
 typedef struct NwAttr
 {
 	const char *name;
-	NwAttrType type;
+	NwAttrType type; /* which of these holds the value */
 	int64_t i;
 	float f;
 	const char *s;
-	int n;
+	int n; /* of ints */
 	int64_t ints[2 * NW_MAX_RANK];
 } NwAttr;
 
@@ -68,7 +68,7 @@ typedef struct NwNode
 	NwAttr attr[NW_MAX_ATTRS];
 	NwWindow window;               /* of Conv and the pools */
 	bool batch_stats;              /* BatchNormalization over the batch's own statistics */
-	int64_t spec[2 * NW_MAX_RANK]; /* starts of Slice, pads of Pad, axes of reductions */
+	int64_t spec[2 * NW_MAX_RANK]; /* starts and steps of Slice, pads of Pad, axes of reductions */
 } NwNode;
 
 /* what becomes of weights: inputs of a training step, or part of the file */
@@ -99,7 +99,7 @@ typedef struct NwGraph
 	NwNode *node;
 	int n_nodes;
 	int cap_nodes;
-	NwNode *tape;
+	NwNode *tape; /* nodes to differentiate, in their order */
 	int n_tape;
 	int cap_tape;
 	NwT *input;

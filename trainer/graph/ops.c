@@ -110,7 +110,6 @@ nw_scale(NwGraph *g, NwT a, double factor)
 	return nw_mul(g, a, nw_scalar(g, factor));
 }
 
-/* Compare element by element. */
 static NwT
 compare(NwGraph *g, const char *type, NwT a, NwT b)
 {

@@ -89,7 +89,6 @@ nw_shape_broadcast(const NwShape *a, const NwShape *b, const char *who)
 	return r;
 }
 
-/* Count the bytes of a tensor. */
 size_t
 nw_shape_bytes(const NwShape *s, NwDtype type)
 {

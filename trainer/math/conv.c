@@ -86,7 +86,6 @@ cut_grid(int64_t n, int64_t height, int64_t width, int64_t places, int64_t multi
 	return c;
 }
 
-/* Return one block of a cut. */
 static Block
 block_at(const Cut *c, int64_t i)
 {
@@ -99,6 +98,7 @@ block_at(const Cut *c, int64_t i)
 
 /* ------------------------------------------------------------------ stencils */
 
+/* a place of the kernel */
 typedef struct Tap
 {
 	int64_t at[2]; /* the input's place is step * the grid's + at */
@@ -116,13 +116,13 @@ typedef struct Stencil
 	Tap *tap;
 	int64_t taps;
 	int64_t low[2];  /* the taps' smallest distances */
-	int64_t span[2]; /* and how far the largest are from those */
+	int64_t span[2]; /* from the smallest to the largest */
 
-	const float *w; /* the weight of row m, channel c and a tap */
-	int64_t w_row;
-	int64_t w_channel;
-	bool forward; /* all taps of the kernel, in its order */
-	float *a;     /* packed: [channel block, row block, channel and tap, row] */
+	const float *w;    /* weights; those of the taps lie together */
+	int64_t w_row;     /* floats from one channel of the result to the next */
+	int64_t w_channel; /* floats from one channel of the input to the next */
+	bool forward;      /* all taps of the kernel, in its order */
+	float *a;          /* packed: [channel block, row block, channel and tap, row] */
 
 	int64_t m; /* channels of the result [n,m,out_size] */
 	int64_t padded_m;
@@ -138,12 +138,12 @@ typedef struct Stencil
 	int64_t columns;      /* of the largest block */
 	int64_t row_floats;   /* of a bordered copy's row */
 	int64_t phase_floats; /* places of a row that are `step` apart lie together */
-	int64_t copy_floats;
-	atomic_long next;
-	float *scratch;
-	int64_t slot_floats;
-	int64_t *offsets;
-	int64_t slot_offsets;
+	int64_t copy_floats;  /* of a bordered copy */
+	atomic_long next;     /* block to compute */
+	float *scratch;       /* of all threads */
+	int64_t slot_floats;  /* of one */
+	int64_t *offsets;     /* of all threads */
+	int64_t slot_offsets; /* of one */
 } Stencil;
 
 /* Pack the weights of a block of channels, in the order in which they lie in memory. */
@@ -313,7 +313,6 @@ put_out(const Stencil *s, const Block *b, const float *sums, int64_t ld)
 		}
 }
 
-/* Compute one block. */
 static void
 stencil_block(const Stencil *s, const Block *b, float *scratch, int64_t *offset)
 {
@@ -552,15 +551,15 @@ typedef struct ByWeight
 	int64_t channels; /* of a chunk */
 	int64_t channel_chunks;
 	int64_t place_chunks;
-	int64_t ld;       /* of a chunk's sums [padded_m, tap, channel] */
-	float *sums;      /* [channel chunk, place chunk, padded_m, ld] */
-	int64_t in_rows;  /* that the largest block reads of an image */
-	int64_t in_width; /* with the border */
-	atomic_long next;
-	float *scratch;
-	int64_t slot_floats;
-	int64_t *offsets;
-	int64_t slot_offsets;
+	int64_t ld;           /* of a chunk's sums [padded_m, tap, channel] */
+	float *sums;          /* [channel chunk, place chunk, padded_m, ld] */
+	int64_t in_rows;      /* that the largest block reads of an image */
+	int64_t in_width;     /* with the border */
+	atomic_long next;     /* chunk to sum */
+	float *scratch;       /* of all threads */
+	int64_t slot_floats;  /* of one */
+	int64_t *offsets;     /* of all threads */
+	int64_t slot_offsets; /* of one */
 } ByWeight;
 
 /* Copy what a block reads of x, with zeros around it: [image, row, place, channel]. */

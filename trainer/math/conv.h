@@ -12,15 +12,15 @@
 #include "math/team.h"
 #include "math/window.h"
 
-/* a convolution x [n,c,h,w] -> y [n,out_c,out_h,out_w]; the window has no groups */
+/* a convolution x [n,c,h,w] -> y [n,out_c,out_h,out_w] */
 typedef struct NwConv
 {
 	int64_t n;
 	int64_t c;
-	int64_t size[2];
+	int64_t size[2]; /* h, w */
 	int64_t out_c;
 	int64_t out_size[2];
-	NwWindow window;
+	NwWindow window; /* without groups */
 } NwConv;
 
 void nw_conv_forward(const NwGemm *gemm, const NwTeam *team, const NwConv *cv, const float *x,

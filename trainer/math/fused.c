@@ -66,7 +66,6 @@ typedef struct BatchNorm
 	float *dbias;
 } BatchNorm;
 
-/* Sum a plane. */
 static FAST void
 plane_sum(const float *x, int64_t n, Sum *sum)
 {
@@ -111,7 +110,6 @@ plane_products(const float *dy, const float *x, float mean, int64_t n, Sum *sum)
 	carry(sum, n, false);
 }
 
-/* Normalise one channel. */
 static FAST void
 forward_channel(void *arg, size_t c)
 {

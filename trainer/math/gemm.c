@@ -152,7 +152,6 @@ add_avx2(int64_t n, const float *from, float *to)
 
 /* ------------------------------------------------------------------ both */
 
-/* Transpose eight by eight. */
 INLINE AVX2 void
 transpose_8x8(const float *from, int64_t ldf, float *to, int64_t ldt)
 {
@@ -180,7 +179,6 @@ transpose_8x8(const float *from, int64_t ldf, float *to, int64_t ldt)
 	}
 }
 
-/* Transpose four by four. */
 INLINE void
 transpose_4x4(const float *from, int64_t ldf, float *to, int64_t ldt)
 {

@@ -22,12 +22,12 @@
 
 typedef struct Call Call;
 
-/* What an operator is: its inputs and outputs are floats, the optional inputs last. */
+/* what an operator is; its inputs and outputs are floats */
 typedef struct OpKind
 {
 	const char *name;
 	int inputs;
-	int optional;
+	int optional; /* so many of the last */
 	int outputs;
 	bool in_place; /* output 0 may lie over input 1 */
 	void (*compute)(Call *call);
@@ -180,7 +180,6 @@ compute_conv_grad_weight(Call *call)
 		nw_conv_by_weight(nw_gemm_best(), &call->team, &cv, call->in[0], call->in[1], dw);
 }
 
-/* Describe a call's images. */
 static NwPlanes
 planes_of(const Call *call)
 {
@@ -453,7 +452,6 @@ nw_own_ops_new(const OrtApi *api, int threads)
 	return ops;
 }
 
-/* Forget the operators. */
 void
 nw_own_ops_free(NwOwnOps *ops)
 {

@@ -136,20 +136,20 @@ normalize_rows(float *z, int n, int dim)
 static void
 write_rows(Run *run, NwCopy *copy, int64_t first, int n, const float *z)
 {
-	const NwDataset *s = run->dataset;
+	const NwDataset *d = run->dataset;
 	int dim = run->embedder->dim;
 
 	for (int i = 0; i < n; i++, z += dim)
 	{
 		int64_t k = first + i;
-		const char *label = s->label[k] >= 0 ? s->classes[s->label[k]] : NULL;
+		const char *label = d->label[k] >= 0 ? d->classes[d->label[k]] : NULL;
 
-		if (s->path)
-			nw_copy_row(copy, s->path[k], (int) strlen(s->path[k]), label, z, dim);
-		else if (s->id)
-			nw_copy_row(copy, s->id[k].data, (int) s->id[k].len, label, z, dim);
+		if (d->path)
+			nw_copy_row(copy, d->path[k], (int) strlen(d->path[k]), label, z, dim);
+		else if (d->id)
+			nw_copy_row(copy, d->id[k].data, (int) d->id[k].len, label, z, dim);
 		else
-			nw_copy_row_bigint(copy, s->place[k] + 1, label, z, dim);
+			nw_copy_row_bigint(copy, d->place[k] + 1, label, z, dim);
 	}
 }
 
@@ -174,8 +174,8 @@ check_finite(const Run *run, const float *z, int n)
 static void
 begin(Run *run, NwCopy *copy)
 {
-	const NwDataset *s = run->dataset;
-	const char *id_type = s->path ? "text" : s->id_type ? s->id_type : "bigint";
+	const NwDataset *d = run->dataset;
+	const char *id_type = d->path ? "text" : d->id_type ? d->id_type : "bigint";
 
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "BEGIN"));
 	run->table = nw_embedding_table_open(run->conn, run->o->table, id_type, run->embedder->dim,
@@ -229,7 +229,7 @@ embed_all(Run *run)
 	void *slots[MAX_AHEAD];
 	void *out_slots[MAX_AHEAD];
 	NwBatchQueue *embeddings;
-	NwProgressBar progress;
+	NwProgressBar bar;
 	NwCopy copy;
 	int64_t done = 0;
 
@@ -239,7 +239,7 @@ embed_all(Run *run)
 		slots[i] = &batch[i];
 		out_slots[i] = on_cpu ? &batch[i] : &embedded[i];
 	}
-	progress = nw_progress_bar_start("image", 0, run->dataset->n, run->o->quiet);
+	bar = nw_progress_bar_start("image", 0, run->dataset->n, run->o->quiet);
 	if (!on_cpu)
 		run->images =
 			nw_batch_queue_start(fill_batch, run, 0, n_batches, slots, ahead, run->at_a_time);
@@ -254,7 +254,7 @@ embed_all(Run *run)
 		free(b->z);
 		done += b->n;
 		nw_batch_queue_return(embeddings);
-		nw_progress_bar_show(&progress, done, "");
+		nw_progress_bar_show(&bar, done, "");
 	}
 	nw_copy_end(&copy);
 	nw_batch_queue_stop(embeddings);
@@ -267,7 +267,7 @@ embed_all(Run *run)
 		register_set(run, &run->table, run->o->set, run->dataset->n_classes > 0,
 		             run->o->replace || run->o->append);
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "COMMIT"));
-	nw_progress_bar_end(&progress, done, "");
+	nw_progress_bar_end(&bar, done, "");
 	for (int i = 0; i < ahead; i++)
 		free(batch[i].images);
 }

@@ -19,12 +19,12 @@ typedef struct NwEmbedSettings
 	const char *head_set; /* where the head of an FC model goes; NULL: named after the set */
 	const char *kernel;   /* NULL: the model's */
 	double tau;           /* 0: the model's */
-	bool append;
-	bool replace;
-	bool normalize; /* scale embeddings to length 1 */
+	bool append;          /* add to the rows there are */
+	bool replace;         /* delete them first */
+	bool normalize;       /* scale embeddings to length 1 */
 	NwDevice device;
-	int threads;
-	const char *profile;
+	int threads;         /* 0: one for each core */
+	const char *profile; /* where ONNX Runtime's goes, or NULL */
 	bool quiet;
 } NwEmbedSettings;
 

@@ -52,7 +52,7 @@ inference_graph(const NwModelSpec *spec, NwStates *states, int64_t batch)
 	return g;
 }
 
-/* Describe how to use a model. */
+/* List what a user of the model has to know. */
 static void
 describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *pre,
          const NwDataset *dataset, const NwMetas *settings)

@@ -201,7 +201,7 @@ typedef struct Totals
 	double since;
 } Totals;
 
-/* Write a line of the log and start a new totals. */
+/* Write a line of the log, and begin to count anew. */
 static void
 write_log(Run *run, int64_t step, Totals *t)
 {

@@ -14,7 +14,7 @@
 
 /* Fill in what the command line left unsaid, now that the data is known. */
 void
-nw_train_complete(NwTrainSettings *o, const NwDataset *s)
+nw_train_complete(NwTrainSettings *o, const NwDataset *d)
 {
 	const NwArch *arch = o->arch ? nw_arch_find(o->arch) : NULL;
 	bool cnn = arch && strcmp(arch->name, "cnn") == 0;
@@ -22,9 +22,9 @@ nw_train_complete(NwTrainSettings *o, const NwDataset *s)
 	bool large;
 
 	if (o->channels == 0)
-		o->channels = s->channels;
+		o->channels = d->channels;
 	if (o->size == 0)
-		o->size = arch && arch->size ? arch->size : s->height < s->width ? s->height : s->width;
+		o->size = arch && arch->size ? arch->size : d->height < d->width ? d->height : d->width;
 	if (arch && o->size < arch->least)
 		nw_fatal("images of %d x %d are too small for \"%s\": --size must be at least %d", o->size,
 		         o->size, arch->name, arch->least);
@@ -78,11 +78,11 @@ set_numbers(NwMetas *m, const char *key, const double *v, int n)
 
 /* List what a run's result depends on. */
 void
-nw_train_describe(const NwTrainSettings *o, const NwDataset *s, NwMetas *m)
+nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *m)
 {
-	uint64_t labels = nw_hash(s->label, (size_t) s->n * sizeof(int));
+	uint64_t labels = nw_hash(d->label, (size_t) d->n * sizeof(int));
 
-	nw_meta_set(m, "images", "%lld", (long long) s->n);
+	nw_meta_set(m, "images", "%lld", (long long) d->n);
 	nw_meta_set(m, "labels", "%016llx", (unsigned long long) labels);
 	nw_meta_set(m, "network", "%s", o->backbone ? o->backbone : o->arch);
 	nw_meta_set(m, "output", "%s", o->output ? o->output : "");

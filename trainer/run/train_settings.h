@@ -32,33 +32,33 @@ typedef struct NwTrainSettings
 	int n_std;
 	NwHead head;
 	double tau;
-	int queries;                /* of a step; 0: the usual number */
-	int supports;               /* likewise */
-	int shared;                 /* -1: as the architecture has it */
-	int64_t steps;              /* 0: the usual number */
-	double lr;                  /* of the first step; -1: the usual one */
+	int queries;   /* of a step; 0: the usual number */
+	int supports;  /* of a query, or of all where they share them; 0: the usual number */
+	int shared;    /* -1: as the architecture has it */
+	int64_t steps; /* 0: the usual number */
+	double lr;     /* of the first step; -1: the usual one */
 	double drops[NW_MAX_DROPS]; /* steps after which lr is divided by 10 */
 	int n_drops;                /* -1: half-way and at three quarters */
 	double momentum;
 	double weight_decay;
-	double smoothing;
-	int crop; /* most pixels an image is moved; -1: an eighth of its side */
-	int flip; /* mirror at random; -1: as the architecture has it */
+	double smoothing; /* of labels */
+	int crop;         /* most pixels an image is moved; -1: an eighth of its side */
+	int flip;         /* mirror at random; -1: as the architecture has it */
 	uint64_t seed;
 	NwDevice device;
-	int threads;     /* 0: one for each core */
-	int64_t kept_mb; /* of memory for fitted images */
-	const char *checkpoint;
-	int64_t checkpoint_every;
-	bool resume;
-	const char *log;
-	int64_t log_every;
-	const char *profile;
+	int threads;              /* 0: one for each core */
+	int64_t kept_mb;          /* of memory for fitted images */
+	const char *checkpoint;   /* file to go on from */
+	int64_t checkpoint_every; /* steps */
+	bool resume;              /* go on from the checkpoint */
+	const char *log;          /* file of JSON lines, or NULL */
+	int64_t log_every;        /* steps */
+	const char *profile;      /* where ONNX Runtime's goes, or NULL */
 	bool quiet;
 } NwTrainSettings;
 
-void nw_train_complete(NwTrainSettings *o, const NwDataset *s);
-void nw_train_describe(const NwTrainSettings *o, const NwDataset *s, NwMetas *into);
+void nw_train_complete(NwTrainSettings *o, const NwDataset *d);
+void nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *into);
 double nw_train_lr(const NwTrainSettings *o, int64_t step);
 
 #endif
