@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "data/image.h"
 #include "ort/device.h"
 #include "ort/runtime.h"
 #include "run/embedder.h"
@@ -25,9 +26,7 @@ static int batches; /* of each thread */
 static void *
 work(void *arg)
 {
-	float *x = nw_alloc0(
-		(size_t) (model->batch * model->pre.channels * model->pre.height * model->pre.width) *
-		sizeof(float));
+	float *x = nw_alloc0((size_t) model->batch * nw_preprocess_size(&model->pre) * sizeof(float));
 
 	(void) arg;
 	for (int i = 0; i < batches; i++)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/image.h"
 #include "fake_ort.h"
 #include "graph/graph.h"
 #include "graph/meta.h"
@@ -64,7 +65,7 @@ embed(void *arg)
 {
 	NwEmbedderOptions *o = arg;
 	NwEmbedder *e = nw_embedder_open(NULL, NW_DEVICE_CPU, o);
-	size_t image = (size_t) e->pre.channels * (size_t) e->pre.height * (size_t) e->pre.width;
+	size_t image = nw_preprocess_size(&e->pre);
 	float *images;
 	float *z;
 	int n = e->batch < 2 ? e->batch : 2;

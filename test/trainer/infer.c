@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/fitted.h"
+#include "data/image.h"
 #include "data/open.h"
 #include "graph/meta.h"
 #include "graph/onnx_read.h"
@@ -43,7 +44,7 @@ open_model(const char *path, NwDevice device, int batch)
 static float *
 random_images(const NwEmbedder *e, int n)
 {
-	size_t size = (size_t) n * (size_t) (e->pre.channels * e->pre.height * e->pre.width);
+	size_t size = (size_t) n * nw_preprocess_size(&e->pre);
 	float *v = nw_alloc(size * sizeof(float));
 	NwRandom r = nw_random(9, 9, 9);
 
@@ -119,7 +120,7 @@ compare(const char *path)
 {
 	NwEmbedder *e = open_model(path, NW_DEVICE_CPU, 4);
 	float *x = random_images(e, 4);
-	size_t size = (size_t) (e->pre.channels * e->pre.height * e->pre.width);
+	size_t size = nw_preprocess_size(&e->pre);
 	float *all;
 	double worst = 0;
 

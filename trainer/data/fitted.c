@@ -22,7 +22,7 @@ nw_fitted_new(const NwDataset *dataset, const NwPreprocess *pre, size_t bytes)
 	f->dataset = dataset;
 	f->pre = *pre;
 	f->image = nw_alloc0((size_t) dataset->n * sizeof(uint8_t *));
-	f->image_bytes = (size_t) pre->channels * (size_t) pre->height * (size_t) pre->width;
+	f->image_bytes = nw_preprocess_size(pre);
 	f->room = bytes;
 	return f;
 }

@@ -28,6 +28,13 @@ typedef struct NwPreprocess
 	double std[3];
 } NwPreprocess;
 
+/* Count the numbers of an image's tensor. */
+static inline size_t
+nw_preprocess_size(const NwPreprocess *pre)
+{
+	return (size_t) pre->channels * (size_t) pre->height * (size_t) pre->width;
+}
+
 char *nw_image_decode(const void *data, size_t len, int channels, int enough, NwImage *out);
 void nw_image_free(NwImage *image);
 void nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out);

@@ -61,8 +61,7 @@ fill_batch(void *arg, int64_t seq, void *slot)
 {
 	Run *run = arg;
 	Batch *b = slot;
-	const NwPreprocess *p = &run->embedder->pre;
-	size_t size = (size_t) p->channels * (size_t) p->height * (size_t) p->width;
+	size_t size = nw_preprocess_size(&run->embedder->pre);
 	int64_t first = seq * run->embedder->batch;
 	int64_t left = run->dataset->n - first;
 
@@ -220,8 +219,7 @@ embed_all(Run *run)
 {
 	NwEmbedder *m = run->embedder;
 	bool on_cpu = run->device == NW_DEVICE_CPU;
-	size_t bytes = (size_t) m->batch * (size_t) m->pre.channels * (size_t) m->pre.height *
-	               (size_t) m->pre.width * sizeof(float);
+	size_t bytes = (size_t) m->batch * nw_preprocess_size(&m->pre) * sizeof(float);
 	int ahead = batches_ahead(run, bytes);
 	int64_t n_batches = (run->dataset->n + m->batch - 1) / m->batch;
 	Batch batch[MAX_AHEAD];

@@ -273,8 +273,7 @@ learn_dim(NwEmbedder *e, const char *path)
 			take_size(path, out[i].shape.dim[1], INT32_MAX, &e->dim);
 	if (e->dim > 0)
 		return;
-	blank = nw_alloc0((size_t) e->batch * (size_t) e->pre.channels * (size_t) e->pre.height *
-	                  (size_t) e->pre.width * sizeof(float));
+	blank = nw_alloc0((size_t) e->batch * nw_preprocess_size(&e->pre) * sizeof(float));
 	nw_value_free(run_model(e, blank, e->batch, &shape));
 	take_size(path, shape.dim[1], INT32_MAX, &e->dim);
 	free(blank);

@@ -81,7 +81,7 @@ fill_batch(void *arg, int64_t step, void *slot)
 	Run *run = arg;
 	Batch *b = slot;
 	NwRandom r = nw_random(run->o->seed, STREAM_AUGMENT, (uint64_t) step);
-	size_t size = (size_t) run->pre.channels * (size_t) run->pre.height * (size_t) run->pre.width;
+	size_t size = nw_preprocess_size(&run->pre);
 	char *why = nw_sampler_draw(run->sampler, step, &b->choice);
 
 	for (int i = 0; i < nw_batch_images(&run->batch) && why == NULL; i++)
@@ -236,7 +236,7 @@ static bool
 run_steps(Run *run, NwStepRunner *runner, int64_t first)
 {
 	const NwTrainSettings *o = run->o;
-	size_t size = (size_t) run->pre.channels * (size_t) run->pre.height * (size_t) run->pre.width;
+	size_t size = nw_preprocess_size(&run->pre);
 	Batch batch[BATCHES_AHEAD];
 	void *slots[BATCHES_AHEAD];
 	float *log_p =
