@@ -80,7 +80,7 @@
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
-#include "bytes/damage.h"
+#include "bytes/index_page.h"
 #include "bytes/label_page.h"
 #include "math/code.h"
 #include "sets/pgvector.h"

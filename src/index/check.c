@@ -158,7 +158,7 @@ check_meta(Check *check)
 		reach(check, meta->first_lists + i / NW_LISTS_PER_PAGE, NW_PAGE_LISTS, false);
 	centers = (uint64) meta->nlists * meta->dim * sizeof(float);
 	for (uint64 at = 0; at < centers; at += NW_PAGE_ROOM)
-		reach(check, meta->first_centers + at / NW_PAGE_ROOM, NW_PAGE_CENTERS, false);
+		reach(check, meta->first_centers + at / NW_PAGE_ROOM, NW_PAGE_CENTRES, false);
 }
 
 /* ---- classes ---- */

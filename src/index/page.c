@@ -363,7 +363,7 @@ nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space, B
 		{
 			if (BufferIsValid(*buffer))
 				ReleaseBuffer(*buffer);
-			*buffer = nw_page_read(index, block, NW_PAGE_CENTERS, BUFFER_LOCK_SHARE);
+			*buffer = nw_page_read(index, block, NW_PAGE_CENTRES, BUFFER_LOCK_SHARE);
 			LockBuffer(*buffer, BUFFER_LOCK_UNLOCK);
 		}
 		from = PageGetContents(BufferGetPage(*buffer)) + at % NW_PAGE_ROOM;

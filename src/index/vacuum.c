@@ -89,7 +89,7 @@ kind_of(const NwMeta *meta, BlockNumber block, Page page)
 	if (block - meta->first_lists <= (meta->nlists - 1) / NW_LISTS_PER_PAGE)
 		return NW_PAGE_LISTS;
 	if (block - meta->first_centers <= (centers - 1) / NW_PAGE_ROOM)
-		return NW_PAGE_CENTERS;
+		return NW_PAGE_CENTRES;
 	switch (NwPageGetTail(page)->kind)
 	{
 		case NW_PAGE_LABELS:

@@ -329,7 +329,7 @@ write_lists(Build *build)
 		MarkBufferDirty(buffer);
 		UnlockReleaseBuffer(buffer);
 	}
-	write_stream(build, build->meta.first_centers, NW_PAGE_CENTERS, 0, (char *) build->center,
+	write_stream(build, build->meta.first_centers, NW_PAGE_CENTRES, 0, (char *) build->center,
 	             (Size) build->nlists * build->layout.dim * sizeof(float));
 }
 
@@ -367,7 +367,7 @@ nw_index_write(Build *build)
 	meta->first_lists = reserve_pages(build, NW_PAGE_LISTS,
 	                                  (build->nlists + NW_LISTS_PER_PAGE - 1) / NW_LISTS_PER_PAGE);
 	meta->first_centers = reserve_pages(
-		build, NW_PAGE_CENTERS, stream_pages((uint64) build->nlists * meta->dim * sizeof(float)));
+		build, NW_PAGE_CENTRES, stream_pages((uint64) build->nlists * meta->dim * sizeof(float)));
 	place_lists(build);
 	write_rows(build);
 	write_lists(build);
@@ -431,5 +431,5 @@ nw_index_build_empty(Relation index)
 	write_init_page(index, NW_PAGE_TREE, NULL);
 	write_init_page(index, NW_PAGE_LISTS, NULL);
 	for (BlockNumber i = 0; i < stream_pages(layout.dim * sizeof(float)); i++)
-		write_init_page(index, NW_PAGE_CENTERS, NULL);
+		write_init_page(index, NW_PAGE_CENTRES, NULL);
 }

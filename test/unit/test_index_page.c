@@ -1,5 +1,5 @@
 /*
- * test_damage.c
+ * test_index_page.c
  *		Damaged pages of an index: everything that is wrong shows, and nothing
  *		is read that is not there.
  */
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "bytes/damage.h"
+#include "bytes/index_page.h"
 #include "check.h"
 
 #define SIZE 8192

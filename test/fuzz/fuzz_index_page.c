@@ -1,5 +1,5 @@
 /*
- * fuzz_damage.c
+ * fuzz_index_page.c
  *		Pages of an nw index, their lists and codes: where nothing is said to be
  *		wrong, every place and pointer that a reader follows is there.
  *
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytes/damage.h"
+#include "bytes/index_page.h"
 #include "harness.h"
 
 #define PAGE_SIZE 512

@@ -1,5 +1,5 @@
 /*
- * fuzz_vectext.c
+ * fuzz_vector_text.c
  *		Plain text as a vector: never more elements than there is room for,
  *		each a finite number.
  *
@@ -15,9 +15,9 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = fuzz_text((FuzzInput) {data, size});
-	int room = nw_vectext_room(text);
+	int room = nw_vector_text_room(text);
 	float *x = malloc((size_t) (room > 0 ? room : 1) * sizeof(float));
-	int dim = room > 0 ? nw_vectext_read(text, x, room) : 0;
+	int dim = room > 0 ? nw_vector_text_read(text, x, room) : 0;
 
 	if (dim > room)
 		fuzz_broken("there is room for all elements");

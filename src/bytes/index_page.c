@@ -1,8 +1,8 @@
 /*
- * bytes/damage.c
+ * bytes/index_page.c
  *		Say what is wrong with a page of an nw index.
  */
-#include "bytes/damage.h"
+#include "bytes/index_page.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -60,12 +60,14 @@ codes_checksum(const void *page, size_t size)
 	                 offsetof(NwCodePage, checksum) / sizeof(uint32_t), tail_of(page, size)->next);
 }
 
+/* Give a list its checksum. */
 void
 nw_list_seal(NwListData *list)
 {
 	list->checksum = list_checksum(list);
 }
 
+/* Give a page of codes [size bytes] its checksum. */
 void
 nw_codes_seal(void *page, size_t size)
 {
@@ -128,6 +130,11 @@ codes_damage(const void *page, size_t size, const NwPageShape *shape)
 	return NULL;
 }
 
+/*
+ * Say what is wrong with a page of a kind: a sentence, or NULL where nothing is.  The
+ * page is aligned to 8 bytes.  What a page of codes says is looked at where shape is not
+ * NULL; the lists on a page of lists are not.
+ */
 const char *
 nw_page_damage(const void *page, size_t size, NwPageKind kind, const NwPageShape *shape)
 {
@@ -138,6 +145,7 @@ nw_page_damage(const void *page, size_t size, NwPageKind kind, const NwPageShape
 	return codes_damage(page, size, shape);
 }
 
+/* Say what is wrong with a list, likewise. */
 const char *
 nw_list_damage(const NwListData *list, const NwPageShape *shape)
 {
