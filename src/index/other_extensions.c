@@ -1,5 +1,5 @@
 /*
- * index/elsewhere.c
+ * index/other_extensions.c
  *		Notice sets whose rows other extensions read from elsewhere.
  *
  * To the catalogs, a table that Citus has distributed is an ordinary heap with
@@ -26,7 +26,7 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
-#include "index/elsewhere.h"
+#include "index/other_extensions.h"
 #include "sets/scan.h"
 
 /* Columns of the statement: embedding, label, id. */
@@ -38,8 +38,8 @@
 /* What all verdicts depend on. */
 typedef struct World
 {
-	TimestampTz statement;
-	uint64 changes; /* of relations */
+	TimestampTz statement; /* of the client: when it began */
+	uint64 changes;        /* of relations */
 	post_parse_analyze_hook_type analyze;
 	planner_hook_type planner;
 	get_relation_info_hook_type relation_info;
@@ -170,6 +170,10 @@ look(const NwSource *source, const List *tables, bool ids)
 	return !plan_is_ordinary(&expected);
 }
 
+/*
+ * Say whether an ordinary SELECT of a set's embeddings and labels (and ids) might do
+ * anything else than scan just these tables: then they are not to be read directly.
+ */
 bool
 nw_rows_are_elsewhere(const NwSource *source, const List *tables, bool ids)
 {
@@ -205,8 +209,9 @@ nw_rows_are_elsewhere(const NwSource *source, const List *tables, bool ids)
 	return asked.elsewhere;
 }
 
+/* Take note that a relation has been changed by DDL. */
 void
-nw_elsewhere_relation_changed(void)
+nw_other_extensions_relation_changed(void)
 {
 	relation_changes++;
 }

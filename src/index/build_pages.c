@@ -1,5 +1,5 @@
 /*
- * index/write.c
+ * index/build_pages.c
  *		Write the pages of a new nw index.
  *
  * The rows come sorted by list, and how many a list has is known, so every page
@@ -13,13 +13,18 @@
 #include "miscadmin.h"
 #include "utils/backend_progress.h"
 
+#include "bytes/tree_page.h"
 #include "compat.h"
-#include "index/build.h"
+#include "grow.h"
+#include "index/build_pages.h"
+#include "index/definition.h"
+#include "index/label_lookup.h"
+#include "index/number_tree.h"
 #include "math/spectral.h"
 
 /* Reserve pages of a kind at the end of the file; return the first. */
 static BlockNumber
-reserve_pages(Build *build, NwPageKind kind, BlockNumber n)
+reserve_pages(NwBuild *build, NwPageKind kind, BlockNumber n)
 {
 	BlockNumber first = InvalidBlockNumber;
 
@@ -39,7 +44,7 @@ reserve_pages(Build *build, NwPageKind kind, BlockNumber n)
 
 /* Write bytes into consecutive pages that are a stream. */
 static void
-write_stream(Build *build, BlockNumber first, NwPageKind kind, uint64 at, const char *data,
+write_stream(NwBuild *build, BlockNumber first, NwPageKind kind, uint64 at, const char *data,
              Size left)
 {
 	while (left > 0)
@@ -57,44 +62,34 @@ write_stream(Build *build, BlockNumber first, NwPageKind kind, uint64 at, const 
 	}
 }
 
-/* Order numbers. */
-static int
-compare_keys(const void *a, const void *b)
-{
-	uint64 x = *(const uint64 *) a;
-	uint64 y = *(const uint64 *) b;
-
-	return (x > y) - (x < y);
-}
-
 /* Fill the tree that finds the class of a label. */
 static void
-write_hashes(Build *build)
+write_hashes(NwBuild *build)
 {
-	int n = build->images->n;
+	int n = build->labels->n;
 	uint64 *key = palloc_extended(Max(n, 1) * sizeof(uint64), MCXT_ALLOC_HUGE);
 
 	for (int i = 0; i < n; i++)
-		key[i] = nw_label_key(build->images->hash[i], i);
-	qsort(key, n, sizeof(uint64), compare_keys);
+		key[i] = nw_label_key(build->labels->label[i].hash, i);
+	qsort(key, n, sizeof(uint64), nw_tree_key_compare);
 	nw_tree_load(build->index, build->meta.by_hash, key, n);
 	pfree(key);
 }
 
 /* Write the classes, and the trees by which they are found. */
 static void
-write_labels(Build *build)
+write_labels(NwBuild *build)
 {
 	Buffer buffer = InvalidBuffer;
-	int64 pages = 0;
-	int64 allocated = 64;
-	uint64 *key = palloc(allocated * sizeof(uint64));
+	int pages = 0;
+	int allocated = 0;
+	uint64 *key = NULL;
 
 	build->meta.by_hash = reserve_pages(build, NW_PAGE_TREE, 1);
 	build->meta.by_class = reserve_pages(build, NW_PAGE_TREE, 1);
-	for (int i = 0; i < build->images->n; i++)
+	for (int i = 0; i < build->labels->n; i++)
 	{
-		NwBytes image = nw_images_get(build->images, i);
+		NwBytes image = nw_build_labels_get(build->labels, i);
 		uint32 first_list = build->class[i].first_list;
 		uint32 nlists = build->class[i].nlists;
 
@@ -109,25 +104,35 @@ write_labels(Build *build)
 		if (!nw_label_put(BufferGetPage(buffer), first_list, nlists, image))
 			elog(ERROR, "label does not fit an empty page");
 		MarkBufferDirty(buffer);
-		if (pages == allocated)
-		{
-			allocated *= 2;
-			key = repalloc_huge(key, allocated * sizeof(uint64));
-		}
+		NW_RESERVE(CurrentMemoryContext, key, allocated, (int64) pages + 1);
 		key[pages++] = nw_label_page_key(i, BufferGetBlockNumber(buffer));
 	}
 	if (BufferIsValid(buffer))
 		UnlockReleaseBuffer(buffer);
 	nw_tree_load(build->index, build->meta.by_class, key, pages);
-	pfree(key);
+	if (key)
+		pfree(key);
 	write_hashes(build);
+}
+
+/* Code pages that the rows of a list take. */
+static uint64
+code_pages(const NwBuild *build, uint32 list)
+{
+	return (build->list[list].rows + build->layout.slots - 1) / build->layout.slots;
+}
+
+/* Vector pages that they take. */
+static uint64
+vector_pages(const NwBuild *build, uint32 list)
+{
+	return nw_stream_pages((uint64) build->list[list].rows * build->layout.vector_size);
 }
 
 /* Give every page of every list its place. */
 static void
-place_lists(Build *build)
+place_lists(NwBuild *build)
 {
-	const NwLayout *layout = &build->layout;
 	uint64 codes = 0;
 	uint64 vectors = 0;
 	BlockNumber first_codes;
@@ -135,10 +140,8 @@ place_lists(Build *build)
 
 	for (uint32 i = 0; i < build->nlists; i++)
 	{
-		int64 rows = build->list[i].rows;
-
-		codes += (rows + layout->slots - 1) / layout->slots;
-		vectors += (rows * layout->vector_size + NW_PAGE_ROOM - 1) / NW_PAGE_ROOM;
+		codes += code_pages(build, i);
+		vectors += vector_pages(build, i);
 	}
 	if (codes + vectors > MaxBlockNumber / 2)
 		ereport(ERROR,
@@ -149,8 +152,8 @@ place_lists(Build *build)
 
 	for (uint32 i = 0; i < build->nlists; i++)
 	{
-		BuildList *list = &build->list[i];
-		BlockNumber pages = (list->rows + layout->slots - 1) / layout->slots;
+		NwBuildList *list = &build->list[i];
+		BlockNumber pages = code_pages(build, i);
 
 		list->data.bound = (uint32) list->rows;
 		list->data.first_page = pages > 0 ? first_codes : InvalidBlockNumber;
@@ -158,7 +161,7 @@ place_lists(Build *build)
 		list->data.insert_nth = pages > 0 ? pages - 1 : 0;
 		list->first_vectors = first_vectors;
 		first_codes += pages;
-		first_vectors += (list->rows * layout->vector_size + NW_PAGE_ROOM - 1) / NW_PAGE_ROOM;
+		first_vectors += vector_pages(build, i);
 	}
 }
 
@@ -166,8 +169,8 @@ place_lists(Build *build)
 typedef struct Gathered
 {
 	uint32 list;
-	uint32 nth;
-	int n;
+	uint32 nth;     /* page of the list */
+	int n;          /* rows */
 	NwEntry *entry; /* [slots] */
 	int8 *code;     /* [slots][dim] */
 	char *vector;   /* [slots][vector_size] */
@@ -175,10 +178,10 @@ typedef struct Gathered
 
 /* Write the rows gathered to their pages. */
 static void
-write_gathered(Build *build, Gathered *gathered)
+write_gathered(NwBuild *build, Gathered *gathered)
 {
 	const NwLayout *layout = &build->layout;
-	BuildList *list = &build->list[gathered->list];
+	NwBuildList *list = &build->list[gathered->list];
 	uint64 at = (uint64) gathered->nth * layout->slots * layout->vector_size;
 	Buffer buffer;
 	Page page;
@@ -210,28 +213,19 @@ write_gathered(Build *build, Gathered *gathered)
 	gathered->n = 0;
 }
 
-/* Make a list cover a row. */
-static void
-cover_row(BuildList *list, float distance, float norm)
-{
-	list->data.radius = Max(list->data.radius, distance);
-	list->data.norm_min = Min(list->data.norm_min, norm);
-	list->data.norm_max = Max(list->data.norm_max, norm);
-}
-
 /*
  * Let the spread of a list cover a row; false where it cannot, since the row
  * has no code.
  */
 static bool
 spread_to_row(NwListData *list, NwGram *gram, const NwEntry *entry, const float *x,
-              const float *center, float *rest)
+              const float *centre, float *rest)
 {
 	double off;
 
 	if (isinf(entry->info.error))
 		return false;
-	off = nw_code_residual(x, center, gram->dim, entry->code, &entry->info, rest);
+	off = nw_code_residual(x, centre, gram->dim, entry->code, &entry->info, rest);
 	nw_gram_add(gram, rest, off);
 	list->error = Max(list->error, entry->info.error);
 	return true;
@@ -239,7 +233,7 @@ spread_to_row(NwListData *list, NwGram *gram, const NwEntry *entry, const float 
 
 /* Note the spread of a list whose rows are all written. */
 static void
-finish_spread(Build *build, NwGram *gram, uint32 list)
+finish_spread(NwBuild *build, NwGram *gram, uint32 list)
 {
 	double most;
 	double least;
@@ -251,7 +245,7 @@ finish_spread(Build *build, NwGram *gram, uint32 list)
 
 /* Write all rows, in the order of their lists. */
 static void
-write_rows(Build *build)
+write_rows(NwBuild *build)
 {
 	const NwLayout *layout = &build->layout;
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(build->desc, &TTSOpsMinimalTuple);
@@ -269,7 +263,7 @@ write_rows(Build *build)
 	{
 		NwEntry *entry;
 		uint32 list;
-		const float *center;
+		const float *centre;
 		bool isnull;
 		int i;
 
@@ -291,15 +285,15 @@ write_rows(Build *build)
 		       VARDATA_ANY(DatumGetPointer(slot_getattr(slot, 4, &isnull))), layout->vector_size);
 		nw_vector_decode(entry->vector, layout->type, layout->dim, x);
 
-		center = build->center + (Size) list * layout->dim;
+		centre = build->centre + (Size) list * layout->dim;
 		entry->code = gathered.code + i * layout->dim;
-		nw_code_encode(x, center, layout->dim, gathered.code + i * layout->dim, &entry->info);
+		nw_code_encode(x, centre, layout->dim, gathered.code + i * layout->dim, &entry->info);
 
 		/* the classes of the common list are bounded row by row */
 		entry->covered = list != NW_COMMON_LIST &&
-		                 spread_to_row(&build->list[list].data, &gram, entry, x, center, rest);
-		cover_row(&build->list[list], nw_code_distance_up(x, center, layout->dim),
-		          entry->info.norm);
+		                 spread_to_row(&build->list[list].data, &gram, entry, x, centre, rest);
+		nw_list_cover(&build->list[list].data, nw_code_distance_up(x, centre, layout->dim),
+		              entry->info.norm);
 		if (++done % 1000 == 0)
 		{
 			pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
@@ -314,7 +308,7 @@ write_rows(Build *build)
 
 /* Write lists and centres to the pages reserved for them. */
 static void
-write_lists(Build *build)
+write_lists(NwBuild *build)
 {
 	for (uint32 i = 0; i < build->nlists; i++)
 	{
@@ -329,33 +323,17 @@ write_lists(Build *build)
 		MarkBufferDirty(buffer);
 		UnlockReleaseBuffer(buffer);
 	}
-	write_stream(build, build->meta.first_centers, NW_PAGE_CENTRES, 0, (char *) build->center,
+	write_stream(build, build->meta.first_centres, NW_PAGE_CENTRES, 0, (char *) build->centre,
 	             (Size) build->nlists * build->layout.dim * sizeof(float));
 }
 
-/* Pages that so many bytes of a stream take. */
-static BlockNumber
-stream_pages(uint64 bytes)
-{
-	return (BlockNumber) ((bytes + NW_PAGE_ROOM - 1) / NW_PAGE_ROOM);
-}
-
-/* Describe an index of so many lists on its meta page. */
-static void
-fill_meta(Page page, const NwMeta *meta)
-{
-	nw_page_init(page, NW_PAGE_META);
-	*NwPageGetMeta(page) = *meta;
-	NwPageGetMeta(page)->checksum = nw_meta_checksum(meta);
-}
-
+/* Write the rows that were sorted by list, and all else. */
 void
-nw_index_write(Build *build)
+nw_index_write(NwBuild *build)
 {
 	NwMeta *meta = &build->meta;
 	Buffer buffer;
 
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_WRITE);
 	reserve_pages(build, NW_PAGE_META, 1);
 	meta->magic = NW_INDEX_MAGIC;
 	meta->version = NW_INDEX_VERSION;
@@ -364,17 +342,16 @@ nw_index_write(Build *build)
 	meta->nlists = build->nlists;
 	meta->built_rows = build->rows;
 	write_labels(build);
-	meta->first_lists = reserve_pages(build, NW_PAGE_LISTS,
-	                                  (build->nlists + NW_LISTS_PER_PAGE - 1) / NW_LISTS_PER_PAGE);
-	meta->first_centers = reserve_pages(
-		build, NW_PAGE_CENTRES, stream_pages((uint64) build->nlists * meta->dim * sizeof(float)));
+	meta->first_lists = reserve_pages(build, NW_PAGE_LISTS, nw_list_pages(build->nlists));
+	meta->first_centres =
+		reserve_pages(build, NW_PAGE_CENTRES, nw_centre_pages(build->nlists, meta->dim));
 	place_lists(build);
 	write_rows(build);
 	write_lists(build);
 
 	buffer = ReadBuffer(build->index, 0);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	fill_meta(BufferGetPage(buffer), meta);
+	nw_meta_init(BufferGetPage(buffer), meta);
 	MarkBufferDirty(buffer);
 	UnlockReleaseBuffer(buffer);
 
@@ -392,7 +369,7 @@ write_init_page(Relation index, NwPageKind kind, const NwMeta *meta)
 
 	START_CRIT_SECTION();
 	if (kind == NW_PAGE_META)
-		fill_meta(page, meta);
+		nw_meta_init(page, meta);
 	else
 		nw_page_init(page, kind);
 	if (kind == NW_PAGE_LISTS)
@@ -410,26 +387,26 @@ write_init_page(Relation index, NwPageKind kind, const NwMeta *meta)
 	UnlockReleaseBuffer(buffer);
 }
 
+/* Write the init fork of an unlogged index. */
 void
 nw_index_build_empty(Relation index)
 {
 	NwLayout layout;
-	Oid label_type;
 	NwMeta meta = {.magic = NW_INDEX_MAGIC,
 	               .version = NW_INDEX_VERSION,
 	               .nlists = 1,
 	               .by_hash = 1,
 	               .by_class = 2,
 	               .first_lists = 3,
-	               .first_centers = 4};
+	               .first_centres = 4};
 
-	nw_index_describe(index, &layout, &label_type);
+	nw_index_describe(index, &layout);
 	meta.dim = layout.dim;
 	meta.vector_type = layout.type;
 	write_init_page(index, NW_PAGE_META, &meta);
 	write_init_page(index, NW_PAGE_TREE, NULL);
 	write_init_page(index, NW_PAGE_TREE, NULL);
 	write_init_page(index, NW_PAGE_LISTS, NULL);
-	for (BlockNumber i = 0; i < stream_pages(layout.dim * sizeof(float)); i++)
+	for (BlockNumber i = 0; i < nw_centre_pages(1, layout.dim); i++)
 		write_init_page(index, NW_PAGE_CENTRES, NULL);
 }

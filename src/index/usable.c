@@ -1,12 +1,11 @@
 /*
- * index/choose.c
- *		Decide whether a set is read through an nw index or the executor.
+ * index/usable.c
+ *		Decide whether a set may be read through an nw index, or needs the executor.
  *
  * The executor engine is always right.  An index is read directly, so whatever
  * the executor would have done is settled here first: locks, privileges,
  * row-level security, whether the rows are where they seem to be, and whether
- * this snapshot may use the index at all.
- * Where there is doubt, the executor it is.
+ * this snapshot may use the index at all.  Where there is doubt, the executor it is.
  */
 #include "postgres.h"
 
@@ -27,8 +26,10 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "index/choose.h"
-#include "index/elsewhere.h"
+#include "index/am.h"
+#include "index/definition.h"
+#include "index/other_extensions.h"
+#include "index/usable.h"
 
 int nw_engine = NW_ENGINE_AUTO;
 
@@ -100,8 +101,7 @@ index_serves(const NwSource *source, Relation heap, Relation index)
 	if (!nw_index_is_ours(index) || !form->indisvalid || !form->indislive || form->indnatts != 2 ||
 	    form->indkey.values[NW_INDEX_EMBEDDING] != get_attnum(heapid, source->embedding) ||
 	    form->indkey.values[NW_INDEX_LABEL] != get_attnum(heapid, source->label) ||
-	    !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) ||
-	    !heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL))
+	    nw_index_has_predicate(index) || nw_index_has_expression(index))
 		return false;
 
 	/* built while rows of broken HOT chains could still be seen */
@@ -152,19 +152,6 @@ find_part(const NwSource *source, Oid heapid, NwIndexPart *part)
 	return part->index != NULL && (nw_engine == NW_ENGINE_INDEX || mostly_visible(heap));
 }
 
-/* Close the tables and indexes found; their locks stay. */
-static void
-close_parts(NwIndexReader *reader)
-{
-	for (int i = 0; i < reader->nparts; i++)
-	{
-		if (reader->part[i].index)
-			index_close(reader->part[i].index, NoLock);
-		table_close(reader->part[i].heap, NoLock);
-	}
-	reader->nparts = 0;
-}
-
 /* List the tables that hold a set's rows; NIL where the executor must look. */
 static List *
 list_tables(const NwSource *source)
@@ -197,6 +184,11 @@ list_tables(const NwSource *source)
 	}
 }
 
+/*
+ * Find indexes that cover a set, with locks and privileges settled, or return
+ * NULL where its rows are to be read through the executor: see nwhead.engine.
+ * ids says whether some ids will be asked for.
+ */
 NwIndexReader *
 nw_index_find(const NwSource *source, bool ids)
 {
@@ -226,7 +218,7 @@ nw_index_find(const NwSource *source, bool ids)
 	}
 	if (!all || nw_rows_are_elsewhere(source, tables, ids))
 	{
-		close_parts(reader);
+		nw_index_end(reader);
 		return NULL;
 	}
 	rel = table_open(source->relid, NoLock);

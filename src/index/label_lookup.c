@@ -1,8 +1,8 @@
 /*
- * index/classes.c
- *		The labels of an nw index: its classes, and how to find them.
+ * index/label_lookup.c
+ *		The classes of an nw index: find them by their labels, and add new ones.
  *
- * Lists are keyed by the stored bytes of a label, its image.  Each has a
+ * Classes are told apart by the stored bytes of a label, its image.  Each has a
  * checksum, which is verified before anything else looks at the bytes: the
  * output functions of types take values for granted.
  */
@@ -16,10 +16,15 @@
 
 #include "bytes/tree_page.h"
 #include "compat.h"
-#include "index/am.h"
+#include "grow.h"
+#include "index/damage.h"
+#include "index/definition.h"
+#include "index/label_lookup.h"
+#include "index/number_tree.h"
 
 /* ---- values ---- */
 
+/* The image of a label to store; an error where it is too long. */
 NwBytes
 nw_label_image(Relation index, NwTextOut *out, Datum *label)
 {
@@ -34,16 +39,14 @@ nw_label_image(Relation index, NwTextOut *out, Datum *label)
 	return image;
 }
 
+/* The label behind an image, as a datum of the column's type. */
 Datum
 nw_label_datum(Relation index, const NwTextOut *out, const NwLabelItem *item)
 {
 	char *copy;
 
 	if (out->typlen > 0 && item->len != (uint32) out->typlen)
-		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-		                errmsg("index \"%s\" has labels of another type than its table",
-		                       RelationGetRelationName(index)),
-		                errhint("Please REINDEX it.")));
+		nw_report_label_type(index);
 	if (out->typbyval)
 	{
 		Datum *aligned = palloc(sizeof(Datum));
@@ -67,6 +70,7 @@ nw_label_datum(Relation index, const NwTextOut *out, const NwLabelItem *item)
 	return PointerGetDatum(copy);
 }
 
+/* The hash by which the tree finds an image. */
 uint32
 nw_label_hash(NwBytes image)
 {
@@ -88,6 +92,7 @@ item_checksum(const NwLabelItem *item)
 	return crc;
 }
 
+/* Add the next class to a page of labels; false where it has no room. */
 bool
 nw_label_put(Page page, uint32 first_list, uint32 nlists, NwBytes image)
 {
@@ -101,16 +106,7 @@ nw_label_put(Page page, uint32 first_list, uint32 nlists, NwBytes image)
 	return true;
 }
 
-/* Complain about a page of labels. */
-static void
-report_damage(Relation index, BlockNumber block)
-{
-	ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-	                errmsg("index \"%s\" has a damaged label at block %u",
-	                       RelationGetRelationName(index), block),
-	                errhint("Please REINDEX it.")));
-}
-
+/* Insist that an item of a page is there and undamaged. */
 const NwLabelItem *
 nw_label_check(Relation index, Page page, BlockNumber block, uint32 nth)
 {
@@ -119,14 +115,15 @@ nw_label_check(Relation index, Page page, BlockNumber block, uint32 nth)
 
 	if (item == NULL || item->class != labels->first_class + nth ||
 	    item->len > NW_INDEX_MAX_LABEL || item->checksum != item_checksum(item))
-		report_damage(index, block);
+		nw_report_damaged_label(index, block);
 	return item;
 }
 
 /* ---- reading ---- */
 
+/* Begin to read labels. */
 void
-nw_labels_begin(NwLabelCursor *cursor, Relation index, const NwMeta *meta)
+nw_label_begin(NwLabelCursor *cursor, Relation index, const NwMeta *meta)
 {
 	cursor->index = index;
 	cursor->meta = meta;
@@ -140,24 +137,22 @@ nw_labels_begin(NwLabelCursor *cursor, Relation index, const NwMeta *meta)
 static const NwLabelPage *
 read_page(NwLabelCursor *cursor, uint64 key)
 {
-	BlockNumber block = (BlockNumber) key;
+	BlockNumber block = nw_key_low(key);
 	const NwLabelPage *labels = (NwLabelPage *) PageGetContents(cursor->page.data);
-	Buffer buffer;
 
 	if (!BlockNumberIsValid(block))
-		report_damage(cursor->index, block);
+		nw_report_damaged_label(cursor->index, block);
 	cursor->filled = false;
 	cursor->block = block;
-	buffer = nw_page_read(cursor->index, block, NW_PAGE_LABELS, BUFFER_LOCK_SHARE);
-	memcpy(cursor->page.data, BufferGetPage(buffer), BLCKSZ);
-	UnlockReleaseBuffer(buffer);
-	if (labels->first_class != (uint32) (key >> 32) || labels->n == 0 ||
+	nw_page_copy(cursor->index, block, NW_PAGE_LABELS, &cursor->page);
+	if (labels->first_class != nw_key_high(key) || labels->n == 0 ||
 	    nw_label_page_damage(labels, NW_PAGE_ROOM) != NULL)
-		report_damage(cursor->index, block);
+		nw_report_damaged_label(cursor->index, block);
 	cursor->filled = true;
 	return labels;
 }
 
+/* Read the label of a class; it is there until the next one is read. */
 const NwLabelItem *
 nw_label_read(NwLabelCursor *cursor, uint32 class)
 {
@@ -169,13 +164,14 @@ nw_label_read(NwLabelCursor *cursor, uint32 class)
 	{
 		if (!nw_tree_floor(cursor->index, cursor->meta->by_class,
 		                   nw_label_page_key(class, InvalidBlockNumber), &key))
-			report_damage(cursor->index, cursor->meta->by_class);
+			nw_report_damaged_label(cursor->index, cursor->meta->by_class);
 		labels = read_page(cursor, key);
 	}
 	return nw_label_check(cursor->index, cursor->page.data, cursor->block,
 	                      class - labels->first_class);
 }
 
+/* Read the label of an image; NULL where no class has it. */
 const NwLabelItem *
 nw_label_find(NwLabelCursor *cursor, NwBytes image)
 {
@@ -183,13 +179,13 @@ nw_label_find(NwLabelCursor *cursor, NwBytes image)
 	uint64 key = nw_label_key(hash, 0);
 
 	while (nw_tree_ceiling(cursor->index, cursor->meta->by_hash, key, &key) &&
-	       (uint32) (key >> 32) == hash)
+	       nw_key_high(key) == hash)
 	{
-		const NwLabelItem *item = nw_label_read(cursor, (uint32) key);
+		const NwLabelItem *item = nw_label_read(cursor, nw_key_low(key));
 
 		if (item->len == (uint32) image.len && memcmp(item->image, image.data, image.len) == 0)
 			return item;
-		if ((uint32) key == PG_UINT32_MAX)
+		if (nw_key_low(key) == PG_UINT32_MAX)
 			break;
 		key++;
 		CHECK_FOR_INTERRUPTS();
@@ -208,70 +204,50 @@ read_last_page(NwLabelCursor *cursor)
 	return read_page(cursor, key);
 }
 
+/* How many classes there are. */
 uint32
-nw_labels_count(NwLabelCursor *cursor)
+nw_label_count(NwLabelCursor *cursor)
 {
 	const NwLabelPage *labels = read_last_page(cursor);
 
 	return labels == NULL ? 0 : labels->first_class + labels->n;
 }
 
-/* Labels while they are copied. */
-typedef struct Copying
-{
-	int n;
-	int allocated;
-	Datum *label;
-} Copying;
-
-/* Copy one label. */
-static void
-copy_label(Copying *copying, Datum label)
-{
-	if (copying->n == copying->allocated)
-	{
-		copying->allocated = Max(64, 2 * copying->allocated);
-		copying->label = copying->label == NULL
-		                     ? palloc_extended(copying->allocated * sizeof(Datum), MCXT_ALLOC_HUGE)
-		                     : repalloc_huge(copying->label, copying->allocated * sizeof(Datum));
-	}
-	copying->label[copying->n++] = label;
-}
-
+/* Copy the labels of all classes; out is made ready for their type. */
 int
-nw_labels_read(Relation index, const NwMeta *meta, NwTextOut *out, Datum **label)
+nw_label_read_all(Relation index, const NwMeta *meta, NwTextOut *out, Datum **label)
 {
-	Copying copying = {.n = 0};
 	NwLabelCursor cursor;
+	int allocated = 0;
+	int n = 0;
 	uint32 count;
 	uint64 key = 0;
 
-	nw_textout_init(out, TupleDescAttr(RelationGetDescr(index), NW_INDEX_LABEL)->atttypid,
-	                CurrentMemoryContext);
-	nw_labels_begin(&cursor, index, meta);
+	*label = NULL;
+	nw_textout_init(out, nw_index_label_type(index), CurrentMemoryContext);
+	nw_label_begin(&cursor, index, meta);
 
 	/*
 	 * As many as there are now.  Behind the page that is the last one now
 	 * others may come, which do not follow on what has been read of it.
 	 */
-	count = nw_labels_count(&cursor);
+	count = nw_label_count(&cursor);
 
 	/* numbers only rise, so that this comes to an end in a damaged tree, too */
-	while ((uint32) copying.n < count && nw_tree_ceiling(index, meta->by_class, key, &key))
+	while ((uint32) n < count && nw_tree_ceiling(index, meta->by_class, key, &key))
 	{
 		const NwLabelPage *labels = read_page(&cursor, key);
 
-		if (labels->first_class != (uint32) copying.n)
-			report_damage(index, cursor.block);
+		if (labels->first_class != (uint32) n)
+			nw_report_damaged_label(index, cursor.block);
+		NW_RESERVE(CurrentMemoryContext, *label, allocated, (int64) n + labels->n);
 		for (uint32 i = 0; i < labels->n; i++)
-			copy_label(&copying,
-			           nw_label_datum(index, out,
-			                          nw_label_check(index, cursor.page.data, cursor.block, i)));
+			(*label)[n++] = nw_label_datum(
+				index, out, nw_label_check(index, cursor.page.data, cursor.block, i));
 		key++;
 		CHECK_FOR_INTERRUPTS();
 	}
-	*label = copying.label;
-	return copying.n;
+	return n;
 }
 
 /* ---- adding ---- */
@@ -330,6 +306,7 @@ add_label(NwLabelCursor *cursor, NwBytes image)
 		UnlockReleaseBuffer(by_class);
 }
 
+/* Read the label of an image, adding the class where there is none. */
 const NwLabelItem *
 nw_label_find_or_add(NwLabelCursor *cursor, NwBytes image)
 {
@@ -347,6 +324,6 @@ nw_label_find_or_add(NwLabelCursor *cursor, NwBytes image)
 	}
 	UnlockPage(cursor->index, 0, ExclusiveLock);
 	if (item == NULL)
-		report_damage(cursor->index, cursor->meta->by_hash);
+		nw_report_damaged_label(cursor->index, cursor->meta->by_hash);
 	return item;
 }
