@@ -67,6 +67,7 @@ nw_tree_page_is_sealed(const void *page, size_t size)
 	return ((const NwTreePage *) page)->checksum == checksum_of(page, size);
 }
 
+/* Give a page that was changed its checksum. */
 void
 nw_tree_page_seal(void *page, size_t size)
 {

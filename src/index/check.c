@@ -36,7 +36,6 @@
 #include "index/definition.h"
 #include "index/label_lookup.h"
 #include "index/page.h"
-#include "math/simd/simd.h"
 #include "math/spectral.h"
 #include "sets/labels.h"
 
@@ -81,31 +80,22 @@ typedef struct Check
 	NwGram gram;            /* of these, over the rows that the spread covers */
 } Check;
 
-/* No detail is longer. */
-#define DETAIL_SIZE 256
-
-static _Noreturn void report(const Check *check, const char *detail, ...) pg_attribute_printf(2, 3);
-
 /* Report what is wrong with the index; on a standby that may be due to replay. */
-static void
-report(const Check *check, const char *detail, ...)
+static _Noreturn void
+report_detail(Relation index, const char *detail)
 {
-	char text[DETAIL_SIZE];
-	va_list args;
-
-	va_start(args, detail);
-	vsnprintf(text, sizeof(text), detail, args);
-	va_end(args);
 	if (!RecoveryInProgress())
-		nw_report_damage(check->index, "%s", text);
+		nw_report_damage(index, detail);
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_INDEX_CORRUPTED),
-	     errmsg("index \"%s\" is corrupted", RelationGetRelationName(check->index)),
-	     errdetail_internal("%s", text),
+	     errmsg("index \"%s\" is corrupted", RelationGetRelationName(index)),
+	     errdetail_internal("%s", detail),
 	     errhint(
 			 "Replay may have changed it meanwhile: call pg_wal_replay_pause() and check again.")));
 }
+
+#define report(check, ...) report_detail((check)->index, psprintf(__VA_ARGS__))
 
 /* ---- pages ---- */
 

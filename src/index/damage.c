@@ -8,9 +8,6 @@
 
 #include "index/damage.h"
 
-/* No detail is longer. */
-#define DETAIL_SIZE 256
-
 /* Complain, and end; detail may be NULL. */
 static _Noreturn void
 report(const char *message, const char *detail)
@@ -21,15 +18,9 @@ report(const char *message, const char *detail)
 
 /* Complain about an index, with a sentence that says why. */
 void
-nw_report_damage(Relation index, const char *detail, ...)
+nw_report_damage(Relation index, const char *detail)
 {
-	char text[DETAIL_SIZE];
-	va_list args;
-
-	va_start(args, detail);
-	vsnprintf(text, sizeof(text), detail, args);
-	va_end(args);
-	report(psprintf("index \"%s\" is corrupted", RelationGetRelationName(index)), text);
+	report(psprintf("index \"%s\" is corrupted", RelationGetRelationName(index)), detail);
 }
 
 /* Complain about a page, with a sentence of bytes/index_page.c. */
@@ -76,8 +67,9 @@ nw_report_label_type(Relation index)
 void
 nw_report_wrong_class(Relation index, ItemPointer tid)
 {
-	nw_report_damage(index, "Row (%u,%u) is of the wrong class.", ItemPointerGetBlockNumber(tid),
-	                 ItemPointerGetOffsetNumber(tid));
+	nw_report_damage(index,
+	                 psprintf("Row (%u,%u) is of the wrong class.", ItemPointerGetBlockNumber(tid),
+	                          ItemPointerGetOffsetNumber(tid)));
 }
 
 /* Complain about a row that the table should have. */

@@ -11,8 +11,7 @@
 #include "storage/itemptr.h"
 #include "utils/rel.h"
 
-extern _Noreturn void nw_report_damage(Relation index, const char *detail, ...)
-	pg_attribute_printf(2, 3);
+extern _Noreturn void nw_report_damage(Relation index, const char *detail);
 extern _Noreturn void nw_report_damaged_page(Relation index, BlockNumber block, const char *detail);
 extern _Noreturn void nw_report_damaged_meta(Relation index);
 extern _Noreturn void nw_report_damaged_label(Relation index, BlockNumber block);

@@ -44,8 +44,8 @@ choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
 	if (class->nlists > 0 &&
 	    (class->first_list <= NW_COMMON_LIST || class->first_list >= insertion->meta.nlists ||
 	     class->nlists > insertion->meta.nlists - class->first_list))
-		nw_report_damage(insertion->index, "Class %u names lists that are not there.",
-		                 class->class);
+		nw_report_damage(insertion->index,
+		                 psprintf("Class %u names lists that are not there.", class->class));
 	insertion->list = NW_COMMON_LIST;
 	insertion->distance = INFINITY;
 	for (uint32 i = 0; i < Max(class->nlists, 1); i++)
@@ -292,8 +292,8 @@ insert_entry(Insertion *insertion)
 		begin_list(insertion);
 
 	if (insertion->list != NW_COMMON_LIST && insertion->data.class != insertion->entry.class)
-		nw_report_damage(insertion->index, "List %u does not belong to class %u.", insertion->list,
-		                 insertion->entry.class);
+		nw_report_damage(insertion->index, psprintf("List %u does not belong to class %u.",
+		                                            insertion->list, insertion->entry.class));
 
 	block = insertion->data.insert_page;
 	for (nth = insertion->data.insert_nth;; nth++)

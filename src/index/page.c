@@ -180,7 +180,7 @@ void
 nw_block_look(Relation index, BlockNumber block)
 {
 	if (block >= known_blocks(index, true))
-		nw_report_damage(index, "Block %u is named, but not there.", block);
+		nw_report_damage(index, psprintf("Block %u is named, but not there.", block));
 }
 
 /* Insist that a page is of a kind. */
@@ -330,7 +330,7 @@ void
 nw_list_check_class(Relation index, uint32 list, const NwListData *data, int nclasses)
 {
 	if (data->class >= (uint32) nclasses)
-		nw_report_damage(index, "List %u belongs to no class.", list);
+		nw_report_damage(index, psprintf("List %u belongs to no class.", list));
 }
 
 /* Insist that a list that was read is sound. */

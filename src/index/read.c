@@ -210,8 +210,8 @@ check_tid(NwIndexPart *part, ItemPointer tid)
 	if (block >= part->heap_blocks)
 		part->heap_blocks = RelationGetNumberOfBlocks(part->heap);
 	if (block >= part->heap_blocks)
-		nw_report_damage(part->index, "Row (%u,%u) is not in the table.", block,
-		                 ItemPointerGetOffsetNumber(tid));
+		nw_report_damage(part->index, psprintf("Row (%u,%u) is not in the table.", block,
+		                                       ItemPointerGetOffsetNumber(tid)));
 }
 
 /* Ask the heap whether the row behind a TID is visible. */
