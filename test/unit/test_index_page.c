@@ -215,7 +215,7 @@ main(void)
 {
 	char *page = check_alloc(SIZE);
 
-	check_start("damage");
+	check_start("index_page");
 	test_frames(page);
 	test_codes(page);
 	test_lists();
