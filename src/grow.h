@@ -9,6 +9,14 @@
 
 #include "utils/memutils.h"
 
+/* Give an array (NULL while it is empty) room for n items, no more. */
+static inline void *
+nw_resize(MemoryContext mcxt, void *array, int n, Size width)
+{
+	return array == NULL ? MemoryContextAllocHuge(mcxt, n * width)
+	                     : repalloc_huge(array, n * width);
+}
+
 /* Give an array room for n items at least, and for some more to come. */
 static inline void *
 nw_grow(MemoryContext mcxt, void *array, int *allocated, int64 n, Size width)
@@ -16,8 +24,17 @@ nw_grow(MemoryContext mcxt, void *array, int *allocated, int64 n, Size width)
 	int64 wanted = Max(16, Max(n, 2 * (int64) *allocated));
 
 	*allocated = (int) Min(wanted, PG_INT32_MAX);
-	return array == NULL ? MemoryContextAllocHuge(mcxt, *allocated * width)
-	                     : repalloc_huge(array, *allocated * width);
+	return nw_resize(mcxt, array, *allocated, width);
+}
+
+/* The same by a quarter only, for what there may be very much of. */
+static inline void *
+nw_grow_little(MemoryContext mcxt, void *array, int *allocated, int64 n, Size width)
+{
+	int64 wanted = Max(n, *allocated + (int64) *allocated / 4 + 64);
+
+	*allocated = (int) Min(wanted, PG_INT32_MAX);
+	return nw_resize(mcxt, array, *allocated, width);
 }
 
 /*

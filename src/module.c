@@ -10,8 +10,8 @@
 #include "utils/guc.h"
 #include "utils/inval.h"
 
-#include "index/choose.h"
-#include "index/elsewhere.h"
+#include "index/other_extensions.h"
+#include "index/usable.h"
 #include "math/simd/simd.h"
 #include "predict/cache.h"
 #include "sets/own_tables.h"
@@ -33,7 +33,7 @@ relation_changed(Datum arg, Oid relid)
 {
 	(void) arg;
 	nw_cache_relation_changed(relid);
-	nw_elsewhere_relation_changed();
+	nw_other_extensions_relation_changed();
 }
 
 /* Define settings and install hooks, once for each backend. */

@@ -33,7 +33,7 @@ read_number(NwVoteReader *reader, int bytes)
 	return number;
 }
 
-/* Start to read a vote. */
+/* Start to read a vote; false where these bytes do not begin one. */
 bool
 nw_vote_read_begin(NwVoteReader *reader, const void *data, size_t size)
 {
@@ -51,7 +51,10 @@ nw_vote_read_begin(NwVoteReader *reader, const void *data, size_t size)
 	return true;
 }
 
-/* Read the next label and its mass. */
+/*
+ * Read the next label, which stays where it is, and its mass; false where there is
+ * none, or none that makes sense.
+ */
 bool
 nw_vote_read_next(NwVoteReader *reader, const char **label, int *len, NwMass *mass)
 {
@@ -82,14 +85,14 @@ nw_vote_read_next(NwVoteReader *reader, const char **label, int *len, NwMass *ma
 	return fabs(mass->top) <= TOP_MAX && mass->top == floor(mass->top) && mass->bin[0] != 0;
 }
 
-/* Tell whether a vote was read to its end. */
+/* Say whether all labels were read and nothing is left. */
 bool
 nw_vote_read_end(const NwVoteReader *reader)
 {
 	return reader->n == 0 && reader->left == 0;
 }
 
-/* Tell whether bytes are calibration bins. */
+/* Say whether bytes, aligned or not, are an NwBins. */
 bool
 nw_bins_are_valid(const void *data, size_t size)
 {

@@ -23,24 +23,14 @@
  */
 typedef struct NwVoteReader
 {
-	const unsigned char *at;
-	size_t left;
-	int n; /* labels still to come */
+	const unsigned char *at; /* what comes next */
+	size_t left;             /* bytes from there on */
+	int n;                   /* labels still to come */
 } NwVoteReader;
 
-/* Start; false where this is not the beginning of a vote. */
 extern bool nw_vote_read_begin(NwVoteReader *reader, const void *data, size_t size);
-
-/*
- * Read the next label, which stays where it is, and its mass; false where
- * there is none, or none that makes sense.
- */
 extern bool nw_vote_read_next(NwVoteReader *reader, const char **label, int *len, NwMass *mass);
-
-/* True where all labels were read and nothing is left. */
 extern bool nw_vote_read_end(const NwVoteReader *reader);
-
-/* True where the bytes, aligned or not, are an NwBins. */
 extern bool nw_bins_are_valid(const void *data, size_t size);
 
 #endif /* NW_BYTES_AGGREGATE_STATE_H */

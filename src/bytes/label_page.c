@@ -23,6 +23,7 @@ places_end(size_t n)
 	return offsetof(NwLabelPage, place) + n * sizeof(uint16_t);
 }
 
+/* Make an empty page that begins with a class. */
 void
 nw_label_page_init(void *page, size_t size, uint32_t first_class)
 {
@@ -33,6 +34,10 @@ nw_label_page_init(void *page, size_t size, uint32_t first_class)
 	labels->lowest = (uint16_t) size;
 }
 
+/*
+ * Make room for the next class; NULL where there is none.  All but the image and the
+ * checksum is filled in.
+ */
 NwLabelItem *
 nw_label_page_add(void *page, size_t size, uint32_t first_list, uint32_t nlists, uint32_t len)
 {
@@ -54,6 +59,7 @@ nw_label_page_add(void *page, size_t size, uint32_t first_list, uint32_t nlists,
 	return item;
 }
 
+/* The nth item of any page, or NULL where that would not lie on the page. */
 const NwLabelItem *
 nw_label_page_get(const void *page, size_t size, uint32_t nth)
 {
@@ -73,6 +79,7 @@ nw_label_page_get(const void *page, size_t size, uint32_t nth)
 	return item;
 }
 
+/* Say what is wrong with a page, checksums aside; NULL where nothing is. */
 const char *
 nw_label_page_damage(const void *page, size_t size)
 {

@@ -19,33 +19,23 @@ typedef struct NwLabelItem
 	uint32_t class;
 	uint32_t first_list;
 	uint32_t nlists; /* 0 where its rows are in the common list */
-	uint32_t len;
-	char image[]; /* the label's stored bytes */
+	uint32_t len;    /* of the image */
+	char image[];    /* the label's stored bytes */
 } NwLabelItem;
 
 /* The page: places of items from its beginning on, items from its end on. */
 typedef struct NwLabelPage
 {
 	uint32_t first_class; /* others follow without a gap */
-	uint16_t n;
-	uint16_t lowest;  /* where the last item begins */
-	uint16_t place[]; /* [n] */
+	uint16_t n;           /* items */
+	uint16_t lowest;      /* where the last item begins */
+	uint16_t place[];     /* [n] where each begins */
 } NwLabelPage;
 
-/* Make an empty page that begins with a class. */
 extern void nw_label_page_init(void *page, size_t size, uint32_t first_class);
-
-/*
- * Make room for the next class; NULL where there is none.  All but the image
- * and the checksum is filled in.
- */
 extern NwLabelItem *nw_label_page_add(void *page, size_t size, uint32_t first_list, uint32_t nlists,
                                       uint32_t len);
-
-/* The nth item of any page, or NULL where that would not lie on the page. */
 extern const NwLabelItem *nw_label_page_get(const void *page, size_t size, uint32_t nth);
-
-/* What is wrong with a page, checksums aside; NULL where nothing is. */
 extern const char *nw_label_page_damage(const void *page, size_t size);
 
 #endif /* NW_BYTES_LABEL_PAGE_H */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How many keys a page of a level holds. */
 int
 nw_tree_page_capacity(size_t size, int level)
 {
@@ -18,6 +19,7 @@ nw_tree_page_capacity(size_t size, int level)
 	return (int) ((size - offsetof(NwTreePage, key)) / each);
 }
 
+/* The blocks of the children of a page above leaves. */
 uint32_t *
 nw_tree_page_children(void *page, size_t size)
 {
@@ -26,6 +28,7 @@ nw_tree_page_children(void *page, size_t size)
 	return (uint32_t *) (tree->key + nw_tree_page_capacity(size, 1));
 }
 
+/* Say whether a page can be looked at: its level and number of keys. */
 bool
 nw_tree_page_is_sane(const void *page, size_t size)
 {
@@ -57,18 +60,21 @@ checksum_of(const void *page, size_t size)
 	return (uint32_t) (sum >> 32);
 }
 
+/* Say whether a sane page has the checksum that it should have. */
 bool
 nw_tree_page_is_sealed(const void *page, size_t size)
 {
 	return ((const NwTreePage *) page)->checksum == checksum_of(page, size);
 }
 
+/* Give a page that was changed its checksum. */
 void
 nw_tree_page_seal(void *page, size_t size)
 {
 	((NwTreePage *) page)->checksum = checksum_of(page, size);
 }
 
+/* The child below which a number is, or would be. */
 int
 nw_tree_page_choose(const void *page, uint64_t key)
 {
@@ -88,6 +94,7 @@ nw_tree_page_choose(const void *page, uint64_t key)
 	return low;
 }
 
+/* Find the least number of a leaf that is not below one; false for none. */
 bool
 nw_tree_page_ceiling(const void *page, uint64_t key, uint64_t *found)
 {
@@ -106,6 +113,7 @@ nw_tree_page_ceiling(const void *page, uint64_t key, uint64_t *found)
 	return any;
 }
 
+/* Find the largest number of a leaf that is not above one; false for none. */
 bool
 nw_tree_page_floor(const void *page, uint64_t key, uint64_t *found)
 {
@@ -124,6 +132,7 @@ nw_tree_page_floor(const void *page, uint64_t key, uint64_t *found)
 	return any;
 }
 
+/* Add a number to a leaf that is not full. */
 void
 nw_tree_page_add(void *page, size_t size, uint64_t key)
 {
@@ -133,6 +142,7 @@ nw_tree_page_add(void *page, size_t size, uint64_t key)
 	nw_tree_page_seal(page, size);
 }
 
+/* Add a child behind one of a page that is not full, or the first one. */
 void
 nw_tree_page_add_child(void *page, size_t size, int behind, uint64_t key, uint32_t child)
 {
@@ -148,9 +158,9 @@ nw_tree_page_add_child(void *page, size_t size, int behind, uint64_t key, uint32
 	nw_tree_page_seal(page, size);
 }
 
-/* Order numbers. */
-static int
-compare_keys(const void *a, const void *b)
+/* Order numbers, for qsort(). */
+int
+nw_tree_key_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *) a;
 	uint64_t y = *(const uint64_t *) b;
@@ -158,6 +168,7 @@ compare_keys(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Move the upper half of a page to an empty one; returns the least of it. */
 uint64_t
 nw_tree_page_split(void *page, void *right, size_t size)
 {
@@ -166,7 +177,7 @@ nw_tree_page_split(void *page, void *right, size_t size)
 	int kept = tree->n / 2;
 
 	if (tree->level == 0)
-		qsort(tree->key, tree->n, sizeof(uint64_t), compare_keys);
+		qsort(tree->key, tree->n, sizeof(uint64_t), nw_tree_key_compare);
 	other->level = tree->level;
 	other->n = tree->n - kept;
 	memcpy(other->key, tree->key + kept, other->n * sizeof(uint64_t));
@@ -179,6 +190,7 @@ nw_tree_page_split(void *page, void *right, size_t size)
 	return other->key[0];
 }
 
+/* Say what is wrong with a page; NULL where nothing is. */
 const char *
 nw_tree_page_damage(const void *page, size_t size)
 {

@@ -25,43 +25,28 @@
 
 typedef struct NwTreePage
 {
-	uint16_t level; /* 0 for a leaf */
-	uint16_t n;
+	uint16_t level;    /* 0 for a leaf */
+	uint16_t n;        /* keys */
 	uint32_t checksum; /* of level, keys and children */
 	uint64_t key[];    /* [capacity], then children where there are */
 } NwTreePage;
 
-/* How many keys a page of a level holds. */
 extern int nw_tree_page_capacity(size_t size, int level);
-
-/* The blocks of the children of a page above leaves. */
 extern uint32_t *nw_tree_page_children(void *page, size_t size);
-
-/* Say whether a page can be looked at: its level and number of keys. */
 extern bool nw_tree_page_is_sane(const void *page, size_t size);
+extern bool nw_tree_page_is_sealed(const void *page, size_t size);
+extern const char *nw_tree_page_damage(const void *page, size_t size);
 
-/* The child below which a number is, or would be. */
 extern int nw_tree_page_choose(const void *page, uint64_t key);
-
-/* The least number of a leaf that is not below, or the largest not above. */
 extern bool nw_tree_page_ceiling(const void *page, uint64_t key, uint64_t *found);
 extern bool nw_tree_page_floor(const void *page, uint64_t key, uint64_t *found);
 
-/* Say whether a sane page has the checksum that it should have; or give it. */
-extern bool nw_tree_page_is_sealed(const void *page, size_t size);
 extern void nw_tree_page_seal(void *page, size_t size);
-
-/* Add a number to a leaf that is not full. */
 extern void nw_tree_page_add(void *page, size_t size, uint64_t key);
-
-/* Add a child behind one of a page that is not full, or the first one. */
 extern void nw_tree_page_add_child(void *page, size_t size, int behind, uint64_t key,
                                    uint32_t child);
-
-/* Move the upper half of a page to an empty one; returns the least of it. */
 extern uint64_t nw_tree_page_split(void *page, void *right, size_t size);
 
-/* What is wrong with a page; NULL where nothing is. */
-extern const char *nw_tree_page_damage(const void *page, size_t size);
+extern int nw_tree_key_compare(const void *a, const void *b);
 
 #endif /* NW_BYTES_TREE_PAGE_H */

@@ -9,12 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* pgvector's limit on the dimensions of a vector */
-#define PLAIN_MAX_DIM 16000
-
-/* Count elements by their commas. */
+/* How many elements a text has at most, by its commas; 0 where it is surely not plain. */
 int
-nw_vectext_room(const char *text)
+nw_vector_text_room(const char *text)
 {
 	int room = 1;
 
@@ -23,15 +20,15 @@ nw_vectext_room(const char *text)
 	for (; *text; text++)
 	{
 		room += *text == ',';
-		if (room > PLAIN_MAX_DIM)
+		if (room > NW_MAX_DIM)
 			return 0;
 	}
 	return room;
 }
 
-/* Read the elements. */
+/* Read up to so many elements; returns how many, 0 where the text is not plain. */
 int
-nw_vectext_read(const char *text, float *x, int room)
+nw_vector_text_read(const char *text, float *x, int room)
 {
 	int dim = 0;
 

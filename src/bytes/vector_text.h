@@ -8,10 +8,10 @@
 #ifndef NW_BYTES_VECTOR_TEXT_H
 #define NW_BYTES_VECTOR_TEXT_H
 
-/* How many elements the text has at most; 0 where it is surely not plain. */
-extern int nw_vectext_room(const char *text);
+/* The dimensions of a vector at most: pgvector's own limit. */
+#define NW_MAX_DIM 16000
 
-/* Read up to so many elements; their number, 0 where the text is not plain. */
-extern int nw_vectext_read(const char *text, float *x, int room);
+extern int nw_vector_text_room(const char *text);
+extern int nw_vector_text_read(const char *text, float *x, int room);
 
 #endif /* NW_BYTES_VECTOR_TEXT_H */

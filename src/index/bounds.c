@@ -10,8 +10,8 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 
-#include "compat.h"
 #include "index/bounds.h"
+#include "index/damage.h"
 #include "math/simd/simd.h"
 
 /*
@@ -22,7 +22,7 @@
 
 /* The logarithm of the sum of exp(score[i]); scores may be -HUGE_VAL. */
 static double
-log_sum(double *score, int n)
+log_of_scores(double *score, int n)
 {
 	int kept = 0;
 	double top;
@@ -43,59 +43,56 @@ log_sum(double *score, int n)
 
 /* Bound the mass of a list by its centre and radius. */
 static void
-bound_list(Search *search, Unit *unit, const NwListData *data, const float *center)
+bound_list(NwSearch *search, NwSearchList *list, const NwListData *data, const float *centre)
 {
 	double lower;
 	double upper;
 
-	nw_ball_bounds(search->query, center, data->radius, data->norm_min, data->norm_max, &lower,
+	nw_ball_bounds(search->query, centre, data->radius, data->norm_min, data->norm_max, &lower,
 	               &upper);
-	unit->lower = -HUGE_VAL; /* nothing is known to be visible */
-	unit->upper = upper + nw_log(data->bound);
+	list->lower = -HUGE_VAL; /* nothing is known to be visible */
+	list->upper = upper + nw_log(data->bound);
 }
 
 /* Take in a list that has a class. */
 static void
-take_list(Search *search, int which, uint32 list, const NwListData *data, Buffer *centers)
+take_list(NwSearch *search, int which, uint32 number, const NwListData *data, Buffer *centres)
 {
 	NwIndexPart *part = &search->reader->part[which];
-	Unit *unit;
-	int number;
+	NwSearchList *list;
+	int reader_class;
 	int32 class;
 
-	if (data->class >= (uint32) part->nclasses)
-		ereport(ERROR,
-		        (errcode(ERRCODE_INDEX_CORRUPTED),
-		         errmsg("index \"%s\" is corrupted", RelationGetRelationName(part->index)),
-		         errdetail("List %u belongs to no class.", list), errhint("Please REINDEX it.")));
+	nw_list_check_class(part->index, number, data, part->nclasses);
 	if (data->bound == 0)
 		return;
-	number = nw_index_class(part, data->class);
-	if (search->admitted && !search->admitted[number])
+	reader_class = nw_index_class(part, data->class);
+	if (search->admitted && !search->admitted[reader_class])
 		return;
-	class = nw_search_place(search, number);
-	unit = &search->unit[search->nunits++];
-	unit->part = which;
-	unit->first = nw_list_start(list, data);
-	unit->class = class;
-	unit->slots = data->bound;
-	unit->radius = data->radius;
-	unit->spread = data->spread;
-	unit->error = data->error;
-	unit->norm_min = data->norm_min;
-	unit->state = UNIT_LIST;
-	bound_list(search, unit, data,
-	           nw_centers_read(part->index, &part->meta, list, search->center, centers));
+	class = nw_search_place(search, reader_class);
+	list = &search->list[search->nlists++];
+	list->part = which;
+	list->first = nw_list_start(number, data);
+	list->class = class;
+	list->slots = data->bound;
+	list->radius = data->radius;
+	list->spread = data->spread;
+	list->error = data->error;
+	list->norm_min = data->norm_min;
+	list->by = NW_BY_BALL;
+	bound_list(search, list, data,
+	           nw_centres_read(part->index, &part->meta, number, search->centre, centres));
 	search->class[class].slots += data->bound;
 	search->slots += data->bound;
 }
 
+/* Take in the lists of one part. */
 void
-nw_bounds_take_lists(Search *search, int number)
+nw_bounds_take_lists(NwSearch *search, int number)
 {
 	NwIndexPart *part = &search->reader->part[number];
 	NwListData *data = palloc(NW_LISTS_PER_PAGE * sizeof(NwListData));
-	Buffer centers = InvalidBuffer;
+	Buffer centres = InvalidBuffer;
 	uint32 list = 0;
 
 	while (list < part->meta.nlists)
@@ -107,12 +104,12 @@ nw_bounds_take_lists(Search *search, int number)
 			if (list == NW_COMMON_LIST)
 				search->common_slots += data[i].bound;
 			else
-				take_list(search, number, list, &data[i], &centers);
+				take_list(search, number, list, &data[i], &centres);
 		}
 		CHECK_FOR_INTERRUPTS();
 	}
-	if (BufferIsValid(centers))
-		ReleaseBuffer(centers);
+	if (BufferIsValid(centres))
+		ReleaseBuffer(centres);
 	pfree(data);
 }
 
@@ -218,7 +215,7 @@ sum_page(NwIndexPart *part, int32 class, const NwCodeQuery *query, const NwSlots
  * belongs to rows too new to be seen: that is checked where they are bounded.
  */
 static void
-leave_page(Search *search, NwIndexPart *part, const NwSlots *slots, const float *dot, int used,
+leave_page(NwSearch *search, NwIndexPart *part, const NwSlots *slots, const float *dot, int used,
            PageRest *rest)
 {
 	for (int i = 0; i < used; i++)
@@ -234,7 +231,7 @@ leave_page(Search *search, NwIndexPart *part, const NwSlots *slots, const float 
 
 /* Bound rows one by one, those visible from below, too. */
 static void
-bound_rest(Search *search, NwIndexPart *part, const NwCodeQuery *query, PageRest *rest)
+bound_rest(NwSearch *search, NwIndexPart *part, const NwCodeQuery *query, PageRest *rest)
 {
 	PageCodes *codes = &rest->codes;
 	int kept = 0;
@@ -249,7 +246,7 @@ bound_rest(Search *search, NwIndexPart *part, const NwCodeQuery *query, PageRest
 		if (rest->class[i] < 0)
 		{
 			if (rest->visible[i] || nw_index_row_visible(search->reader, part, &rest->tid[i]))
-				nw_index_report_class(part, &rest->tid[i]);
+				nw_report_wrong_class(part->index, &rest->tid[i]);
 			continue;
 		}
 		if (!rest->visible[i])
@@ -272,8 +269,8 @@ bound_rest(Search *search, NwIndexPart *part, const NwCodeQuery *query, PageRest
  * the next page of the list, pinned, or InvalidBuffer.
  */
 static Buffer
-read_codes(Search *search, NwIndexPart *part, const NwCodeQuery *query, Buffer buffer, uint32 list,
-           uint32 nth, int32 class, NwCodeSum *sum, PageRest *rest)
+read_codes(NwSearch *search, NwIndexPart *part, const NwCodeQuery *query, Buffer buffer,
+           uint32 list, uint32 nth, int32 class, NwCodeSum *sum, PageRest *rest)
 {
 	Page page = BufferGetPage(buffer);
 	Buffer next = InvalidBuffer;
@@ -315,45 +312,47 @@ first_buffer(NwIndexPart *part, BlockNumber block)
 	                                 : InvalidBuffer;
 }
 
+/* Bound the mass of a list by its codes. */
 void
-nw_bounds_refine_by_code(Search *search, Unit *unit)
+nw_bounds_refine_by_code(NwSearch *search, NwSearchList *list)
 {
-	NwIndexPart *part = &search->reader->part[unit->part];
-	SearchClass *class = &search->class[unit->class];
+	NwIndexPart *part = &search->reader->part[list->part];
+	NwSearchClass *class = &search->class[list->class];
 	Buffer buffer;
-	LogSum lower = {0, 0};
-	LogSum upper = {0, 0};
+	NwLogSum lower = {0, 0};
+	NwLogSum upper = {0, 0};
 	double low;
 	double high;
 	NwCodeQuery query;
 	NwCodeSum sum;
 	PageRest rest;
 
-	nw_center_read(part->index, &part->meta, unit->first.list, search->center);
-	nw_code_query(&query, search->query, search->center, search->t);
-	nw_code_sum_init(&sum, &query, unit->radius, unit->error, unit->norm_min);
-	buffer = first_buffer(part, unit->first.block);
+	nw_centre_read(part->index, &part->meta, list->first.list, search->centre);
+	nw_code_query(&query, search->query, search->centre, search->t);
+	nw_code_sum_init(&sum, &query, list->radius, list->error, list->norm_min);
+	buffer = first_buffer(part, list->first.block);
 	for (uint32 nth = 0; BufferIsValid(buffer); nth++)
 	{
-		buffer = read_codes(search, part, &query, buffer, unit->first.list, nth, unit->class, &sum,
+		buffer = read_codes(search, part, &query, buffer, list->first.list, nth, list->class, &sum,
 		                    &rest);
-		add_log(&upper, log_sum(rest.upper, rest.codes.n));
-		add_log(&lower, log_sum(rest.lower, rest.codes.n));
+		nw_log_sum_add(&upper, log_of_scores(rest.upper, rest.codes.n));
+		nw_log_sum_add(&lower, log_of_scores(rest.lower, rest.codes.n));
 	}
 	search->heaviest = Max(search->heaviest, sum.top);
-	nw_code_sum_bounds(&sum, &query, unit->spread, &low, &high);
-	add_log(&upper, high);
-	add_log(&lower, low);
-	unit->state = UNIT_CODE;
-	unit->lower = log_of(&lower);
-	unit->upper = log_of(&upper);
-	add_log(&class->coded, unit->upper);
-	add_log(&class->coded_lower, unit->lower);
-	class->coded_slots += unit->slots;
+	nw_code_sum_bounds(&sum, &query, list->spread, &low, &high);
+	nw_log_sum_add(&upper, high);
+	nw_log_sum_add(&lower, low);
+	list->by = NW_BY_CODES;
+	list->lower = nw_log_sum(&lower);
+	list->upper = nw_log_sum(&upper);
+	nw_log_sum_add(&class->coded, list->upper);
+	nw_log_sum_add(&class->coded_lower, list->lower);
+	class->coded_slots += list->slots;
 }
 
+/* Bound the rows of the common lists by their codes. */
 void
-nw_bounds_take_common(Search *search)
+nw_bounds_take_common(NwSearch *search)
 {
 	PageRest rest;
 
@@ -365,18 +364,18 @@ nw_bounds_take_common(Search *search)
 		Buffer buffer;
 
 		nw_list_read(part->index, &part->meta, NW_COMMON_LIST, &data);
-		nw_center_read(part->index, &part->meta, NW_COMMON_LIST, search->center);
-		nw_code_query(&query, search->query, search->center, search->t);
+		nw_centre_read(part->index, &part->meta, NW_COMMON_LIST, search->centre);
+		nw_code_query(&query, search->query, search->centre, search->t);
 		buffer = first_buffer(part, data.first_page);
 		for (uint32 nth = 0; BufferIsValid(buffer); nth++)
 		{
 			buffer = read_codes(search, part, &query, buffer, NW_COMMON_LIST, nth, -1, NULL, &rest);
 			for (int j = 0; j < rest.codes.n; j++)
 			{
-				CommonSums *sums = &search->common[rest.class[j]];
+				NwCommonSums *sums = &search->common[rest.class[j]];
 
-				add_log(&sums->upper, rest.upper[j]);
-				add_log(&sums->lower, rest.lower[j]);
+				nw_log_sum_add(&sums->upper, rest.upper[j]);
+				nw_log_sum_add(&sums->lower, rest.lower[j]);
 			}
 		}
 	}
@@ -389,7 +388,7 @@ nw_bounds_take_common(Search *search)
  * class, where that is given.
  */
 static void
-add_exact(Search *search, int which, NwPageAt first, NwMass *mass)
+add_exact(NwSearch *search, int which, NwPageAt first, NwMass *mass)
 {
 	NwIndexPart *part = &search->reader->part[which];
 	NwPageRows *rows;
@@ -417,20 +416,25 @@ add_exact(Search *search, int which, NwPageAt first, NwMass *mass)
 	}
 }
 
+/* Replace the bounds of a list by its exact mass. */
 void
-nw_bounds_refine_exactly(Search *search, Unit *unit)
+nw_bounds_refine_exactly(NwSearch *search, NwSearchList *list)
 {
 	NwMass mass;
 
 	nw_mass_clear(&mass);
-	add_exact(search, unit->part, unit->first, &mass);
-	unit->state = UNIT_EXACT;
-	unit->lower = unit->upper = nw_scaled_log(nw_mass_value(&mass));
-	nw_mass_merge(&search->class[unit->class].mass, &mass);
+	add_exact(search, list->part, list->first, &mass);
+	list->by = NW_BY_VECTORS;
+	list->lower = list->upper = nw_scaled_log(nw_mass_value(&mass));
+	nw_mass_merge(&search->class[list->class].mass, &mass);
 }
 
+/*
+ * Replace the bounds of contenders' rows in the common lists by their exact
+ * masses.  Nothing else has been read exactly yet.
+ */
 void
-nw_bounds_read_common(Search *search)
+nw_bounds_read_common(NwSearch *search)
 {
 	for (int i = 0; i < search->reader->nparts; i++)
 	{
@@ -442,13 +446,13 @@ nw_bounds_read_common(Search *search)
 	}
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		SearchClass *class = &search->class[i];
+		NwSearchClass *class = &search->class[i];
 
-		if (is_wanted(search, i))
+		if (nw_search_wants(search, i))
 		{
 			class->common.lower.sum = 0;
 			if (!nw_mass_is_empty(&class->mass))
-				add_log(&class->common.lower, nw_scaled_log(nw_mass_value(&class->mass)));
+				nw_log_sum_add(&class->common.lower, nw_scaled_log(nw_mass_value(&class->mass)));
 			class->common.upper = class->common.lower;
 		}
 	}

@@ -5,7 +5,7 @@
  * The table is read twice.  The first time classes are counted and rows are
  * sampled; the sample of each class is clustered, which gives the centres of
  * its lists.  The second time each row goes to the list of the nearest centre
- * of its class, through a sort by list; nwindex_write.c has the rest.
+ * of its class, through a sort by list; build_pages.c has the rest.
  */
 #include "postgres.h"
 
@@ -18,11 +18,14 @@
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "utils/backend_progress.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "grow.h"
 #include "index/build.h"
+#include "index/build_pages.h"
+#include "index/definition.h"
+#include "index/label_lookup.h"
 #include "math/kmeans.h"
 #include "math/simd/simd.h"
 
@@ -31,56 +34,21 @@
 
 #define CLUSTER_ITERATIONS 12
 
-/* ---- what is to be indexed ---- */
-
-void
-nw_index_describe(Relation index, NwLayout *layout, Oid *label_type)
-{
-	TupleDesc desc = RelationGetDescr(index);
-	Form_pg_attribute embedding = TupleDescAttr(desc, NW_INDEX_EMBEDDING);
-	int32 typmod = embedding->atttypmod;
-	NwVectorType type;
-	int dim;
-
-	if (desc->natts != 2)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-		                errmsg("an nw index needs one embedding and one included label"),
-		                errhint("Use CREATE INDEX ... USING nw (embedding) INCLUDE (label).")));
-	nw_index_refuse_code(index);
-	type = nw_vector_type(getBaseTypeAndTypmod(embedding->atttypid, &typmod));
-	if (type == NW_NOT_A_VECTOR)
-		ereport(ERROR,
-		        (errcode(ERRCODE_DATATYPE_MISMATCH),
-		         errmsg("column \"%s\" is no vector or halfvec", NameStr(embedding->attname))));
-	dim = nw_vector_typmod_dim(typmod);
-	if (dim == 0)
-		ereport(ERROR,
-		        (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		         errmsg("column \"%s\" does not have dimensions", NameStr(embedding->attname)),
-		         errhint("Declare them: ALTER TABLE ... ALTER COLUMN ... TYPE vector(n).")));
-	if (dim > NW_INDEX_MAX_DIM)
-		ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-		                errmsg("column \"%s\" has %d dimensions, an nw index at most %d",
-		                       NameStr(embedding->attname), dim, NW_INDEX_MAX_DIM)));
-	nw_layout_init(layout, dim, type);
-	*label_type = TupleDescAttr(desc, NW_INDEX_LABEL)->atttypid;
-}
-
-/* Number the class of a label. */
+/* The class of a label. */
 static int
-class_of(Build *build, Datum label)
+class_of(NwBuild *build, Datum label)
 {
 	NwBytes image = nw_label_image(build->index, &build->label_out, &label);
-	int class = nw_images_add(build->images, image);
+	int class = nw_build_labels_add(build->labels, image);
 
 	if (class >= build->class_allocated)
 	{
 		int old = build->class_allocated;
 
-		build->class_allocated += old / 4;
-		build->class = repalloc_huge(build->class, build->class_allocated * sizeof(BuildClass));
-		memset(build->class + old, 0, (build->class_allocated - old) * sizeof(BuildClass));
-		if (nw_images_memory(build->images) + build->class_allocated * sizeof(BuildClass) >
+		build->class = nw_grow_little(build->mcxt, build->class, &build->class_allocated,
+		                              (int64) class + 1, sizeof(NwBuildClass));
+		memset(build->class + old, 0, (build->class_allocated - old) * sizeof(NwBuildClass));
+		if (nw_build_labels_memory(build->labels) + build->class_allocated * sizeof(NwBuildClass) >
 		    (Size) maintenance_work_mem * 1024)
 			ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			                errmsg("labels of index \"%s\" do not fit in maintenance_work_mem",
@@ -96,7 +64,7 @@ class_of(Build *build, Datum label)
 static void
 sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
 {
-	Build *build = state;
+	NwBuild *build = state;
 	NwVectorData vector;
 	MemoryContext old;
 	int64 place = build->sampled;
@@ -119,7 +87,7 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool al
 		build->sampled++;
 	if (place < build->sample_size)
 	{
-		(void) nw_vector_bytes(build->index, &build->layout, values[NW_INDEX_EMBEDDING], &vector);
+		(void) nw_index_vector(build->index, &build->layout, values[NW_INDEX_EMBEDDING], &vector);
 		memcpy(build->sample + place * build->layout.dim, vector.x,
 		       build->layout.dim * sizeof(float));
 		build->sample_class[place] = class;
@@ -130,7 +98,7 @@ sample_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool al
 
 /* Read the table once to learn what classes it has. */
 static void
-sample_table(Build *build)
+sample_table(NwBuild *build)
 {
 	Size each = build->layout.dim * sizeof(float) + sizeof(int32);
 	Size room = (Size) maintenance_work_mem * 1024 / 4;
@@ -152,7 +120,7 @@ sample_table(Build *build)
 
 /* The most lists of a class that can be made in the memory there is. */
 static uint32
-most_lists(const Build *build)
+most_lists(const NwBuild *build)
 {
 	uint32 least = 1;
 	uint32 most = NW_LISTS_MAX;
@@ -170,9 +138,9 @@ most_lists(const Build *build)
 	return least;
 }
 
-/* Decide how many lists a class gets. */
+/* How many lists a class gets, the memory for all of them aside. */
 static uint32
-class_lists(const Build *build, const BuildClass *class)
+class_lists(const NwBuild *build, const NwBuildClass *class)
 {
 	int option = nw_index_lists_option(build->index);
 	double wanted = option != NW_LISTS_AUTO ? option : rint(sqrt((double) class->rows) / 4);
@@ -185,22 +153,22 @@ class_lists(const Build *build, const BuildClass *class)
 
 /* Number the lists, within the memory there is for their centres. */
 static void
-plan_lists(Build *build)
+plan_lists(NwBuild *build)
 {
-	Size each = build->layout.dim * sizeof(float) + sizeof(BuildList);
+	Size each = build->layout.dim * sizeof(float) + sizeof(NwBuildList);
 	Size room = (Size) maintenance_work_mem * 1024 / 4 / each;
 	uint64 wanted = 0;
 	double share;
 
 	build->most_lists = most_lists(build);
-	for (int i = 0; i < build->images->n; i++)
+	for (int i = 0; i < build->labels->n; i++)
 		wanted += class_lists(build, &build->class[i]);
 	share = Min(1.0, (double) room / Max(wanted, 1));
 
 	build->nlists = 1;
-	for (int i = 0; i < build->images->n; i++)
+	for (int i = 0; i < build->labels->n; i++)
 	{
-		BuildClass *class = &build->class[i];
+		NwBuildClass *class = &build->class[i];
 		uint32 n = class_lists(build, class);
 
 		class->nlists = n > 0 ? (uint32) Max(1, n * share) : 0;
@@ -208,8 +176,8 @@ plan_lists(Build *build)
 		build->nlists += class->nlists;
 	}
 	build->list =
-		palloc_extended(build->nlists * sizeof(BuildList), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	build->center = palloc_extended((Size) build->nlists * build->layout.dim * sizeof(float),
+		palloc_extended(build->nlists * sizeof(NwBuildList), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	build->centre = palloc_extended((Size) build->nlists * build->layout.dim * sizeof(float),
 	                                MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint32 i = 0; i < build->nlists; i++)
 		build->list[i].data.norm_min = INFINITY;
@@ -225,9 +193,9 @@ check_interrupts(void *arg)
 
 /* Cluster sampled rows of one class, which gives the centres of its lists. */
 static void
-cluster_class(Build *build, int number, const float **row, int n)
+cluster_class(NwBuild *build, int number, const float **row, int n)
 {
-	BuildClass *class = &build->class[number];
+	NwBuildClass *class = &build->class[number];
 	NwKmeans task = {.n = n,
 	                 .dim = build->layout.dim,
 	                 .k = class->nlists,
@@ -236,7 +204,7 @@ cluster_class(Build *build, int number, const float **row, int n)
 	                 .seed = nw_random_derive(0, number),
 	                 .interrupt = check_interrupts};
 	Size room = (Size) maintenance_work_mem * 1024 / 4;
-	float *center = build->center + (Size) class->first_list * build->layout.dim;
+	float *centre = build->centre + (Size) class->first_list * build->layout.dim;
 	void *work;
 	int *assignment;
 	int *members;
@@ -249,7 +217,7 @@ cluster_class(Build *build, int number, const float **row, int n)
 	work = palloc_extended(nw_kmeans_memory(&task), MCXT_ALLOC_HUGE);
 	assignment = palloc_extended(task.n * sizeof(int), MCXT_ALLOC_HUGE);
 	members = palloc(task.k * sizeof(int));
-	(void) nw_kmeans(&task, row, work, center, assignment, members);
+	(void) nw_kmeans(&task, row, work, centre, assignment, members);
 	pfree(work);
 	pfree(assignment);
 	pfree(members);
@@ -257,7 +225,7 @@ cluster_class(Build *build, int number, const float **row, int n)
 
 /* Take the mean of the sample as the centre of the common list. */
 static void
-center_common(Build *build)
+centre_common(NwBuild *build)
 {
 	int dim = build->layout.dim;
 
@@ -268,15 +236,15 @@ center_common(Build *build)
 			build->wide[j] += build->sample[(Size) i * dim + j];
 	}
 	for (int j = 0; j < dim && build->sampled > 0; j++)
-		build->center[j] = (float) (build->wide[j] / build->sampled);
+		build->centre[j] = (float) (build->wide[j] / build->sampled);
 }
 
 /* Make the lists and their centres out of the sample. */
 static void
-cluster_sample(Build *build)
+cluster_sample(NwBuild *build)
 {
 	int dim = build->layout.dim;
-	int nclasses = build->images->n;
+	int nclasses = build->labels->n;
 	int *start;
 	const float **row;
 	uint32 most = 1;
@@ -284,7 +252,7 @@ cluster_sample(Build *build)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_CLUSTER);
 	plan_lists(build);
 	build->wide = palloc(dim * sizeof(double));
-	center_common(build);
+	centre_common(build);
 
 	/* gather the sampled rows of each class */
 	start = palloc_extended(((Size) nclasses + 1) * sizeof(int), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -295,7 +263,7 @@ cluster_sample(Build *build)
 		row[start[build->sample_class[i]]++] = build->sample + (Size) i * dim;
 	for (int i = 0; i < nclasses; i++)
 	{
-		BuildClass *class = &build->class[i];
+		NwBuildClass *class = &build->class[i];
 
 		for (uint32 k = 0; k < class->nlists; k++)
 			build->list[class->first_list + k].data.class = i;
@@ -314,16 +282,16 @@ cluster_sample(Build *build)
 
 /* Find the list of a row. */
 static uint32
-choose_list(Build *build, int number, const float *x)
+choose_list(NwBuild *build, int number, const float *x)
 {
-	const BuildClass *class = &build->class[number];
+	const NwBuildClass *class = &build->class[number];
 	uint32 best = 0;
 
 	if (class->nlists == 0)
 		return NW_COMMON_LIST;
 	for (int j = 0; j < build->layout.dim; j++)
 		build->wide[j] = x[j];
-	nw_simd->sqdist(build->wide, build->center + (Size) class->first_list * build->layout.dim,
+	nw_simd->sqdist(build->wide, build->centre + (Size) class->first_list * build->layout.dim,
 	                build->layout.dim, class->nlists, build->distance);
 	for (uint32 i = 1; i < class->nlists; i++)
 	{
@@ -337,7 +305,7 @@ choose_list(Build *build, int number, const float *x)
 static void
 assign_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *state)
 {
-	Build *build = state;
+	NwBuild *build = state;
 	TupleTableSlot *slot = build->slot;
 	NwVectorData vector;
 	MemoryContext old;
@@ -353,7 +321,7 @@ assign_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool al
 
 	old = MemoryContextSwitchTo(build->row_mcxt);
 	class = class_of(build, values[NW_INDEX_LABEL]);
-	bytes = nw_vector_bytes(build->index, &build->layout, values[NW_INDEX_EMBEDDING], &vector);
+	bytes = nw_index_vector(build->index, &build->layout, values[NW_INDEX_EMBEDDING], &vector);
 	list = choose_list(build, class, vector.x);
 	build->list[list].rows++;
 	build->rows++;
@@ -375,7 +343,7 @@ assign_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool al
 
 /* Begin the sort of rows by list. */
 static void
-begin_sort(Build *build)
+begin_sort(NwBuild *build)
 {
 	/* by class, too: a search then goes through the common list in order */
 	AttrNumber attributes[] = {1, 3};
@@ -393,23 +361,22 @@ begin_sort(Build *build)
 	                                   maintenance_work_mem / 2, NULL, TUPLESORT_NONE);
 }
 
+/* CREATE INDEX, REINDEX: fill an index that is empty. */
 IndexBuildResult *
 nw_index_build(Relation heap, Relation index, IndexInfo *info)
 {
 	IndexBuildResult *result = palloc0(sizeof(IndexBuildResult));
-	Build build = {.heap = heap, .index = index, .info = info};
+	NwBuild build = {.heap = heap, .index = index, .info = info};
 	MemoryContext mcxt =
 		AllocSetContextCreate(CurrentMemoryContext, "nwhead index build", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(mcxt);
-	Oid label_type;
 
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
-	nw_index_describe(index, &build.layout, &label_type);
-	nw_textout_init(&build.label_out, label_type, mcxt);
-	build.images = nw_images_create(mcxt);
-	build.class_allocated = 64;
-	build.class = palloc0(build.class_allocated * sizeof(BuildClass));
+	build.mcxt = mcxt;
+	nw_index_describe(index, &build.layout);
+	nw_textout_init(&build.label_out, nw_index_label_type(index), mcxt);
+	build.labels = nw_build_labels_create(mcxt);
 	build.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row", ALLOCSET_DEFAULT_SIZES);
 
 	sample_table(&build);
@@ -421,6 +388,7 @@ nw_index_build(Relation heap, Relation index, IndexInfo *info)
 		table_index_build_scan(heap, index, info, true, true, assign_row, &build, NULL);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_SORT);
 	tuplesort_performsort(build.sort);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, NW_PHASE_WRITE);
 	nw_index_write(&build);
 	tuplesort_end(build.sort);
 	ExecDropSingleTupleTableSlot(build.slot);

@@ -30,9 +30,12 @@
 
 #include "bytes/tree_page.h"
 #include "compat.h"
-#include "index/info.h"
-#include "index/read.h"
-#include "math/simd/simd.h"
+#include "grow.h"
+#include "index/as_owner.h"
+#include "index/damage.h"
+#include "index/definition.h"
+#include "index/label_lookup.h"
+#include "index/page.h"
 #include "math/spectral.h"
 #include "sets/labels.h"
 
@@ -45,6 +48,13 @@ typedef struct Found
 	bool seen;       /* in the table, too */
 } Found;
 
+/* The lists that a class names. */
+typedef struct ClassLists
+{
+	uint32 first;
+	uint32 n;
+} ClassLists;
+
 typedef struct Check
 {
 	Relation index;
@@ -55,34 +65,37 @@ typedef struct Check
 	uint8 *kind;   /* [nblocks] 0 for a page never used */
 	bool *reached; /* [nblocks] */
 	NwTextOut label_out;
-	NwLabels *images;
-	uint32 *first_list; /* [classes] */
-	uint32 *nlists;
-	int label_allocated;
-	uint32 labelled; /* lists that classes name */
-	HTAB *found;
-	int64 rows;
-	MemoryContext row_mcxt;
-	float *x;
-	double *wide;
-	int8 *code;
-	float *center;
-	float *rest;
-	NwGram gram;
-	char *bytes;
+	NwLabels *images;  /* labels' images, numbered: the classes */
+	ClassLists *lists; /* [lists_allocated] of each class */
+	int lists_allocated;
+	uint32 labelled;        /* lists that classes name */
+	HTAB *found;            /* rows of the index, as Found */
+	int64 rows;             /* of the index */
+	MemoryContext row_mcxt; /* emptied after each row of the table */
+	float *centre;          /* [dim] of the list at hand */
+	char *bytes;            /* [vector_size] of the slot at hand: its vector as stored */
+	float *x;               /* [dim] the same as numbers */
+	int8 *code;             /* [dim] the code it should have */
+	float *rest;            /* [dim] what that code misses */
+	NwGram gram;            /* of these, over the rows that the spread covers */
 } Check;
 
-/* Report what is wrong with the index. */
-#define report(check, ...)                                                                              \
-	ereport(                                                                                            \
-		ERROR,                                                                                          \
-		(errcode(ERRCODE_INDEX_CORRUPTED),                                                              \
-	     errmsg("index \"%s\" is corrupted", RelationGetRelationName((check)->index)),                  \
-	     errdetail_internal(__VA_ARGS__),                                                               \
-	     RecoveryInProgress()                                                                           \
-	         ? errhint(                                                                                 \
-				   "Replay may have changed it meanwhile: call pg_wal_replay_pause() and check again.") \
-	         : errhint("Please REINDEX it.")))
+/* Report what is wrong with the index; on a standby that may be due to replay. */
+static _Noreturn void
+report_detail(Relation index, const char *detail)
+{
+	if (!RecoveryInProgress())
+		nw_report_damage(index, detail);
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_INDEX_CORRUPTED),
+	     errmsg("index \"%s\" is corrupted", RelationGetRelationName(index)),
+	     errdetail_internal("%s", detail),
+	     errhint(
+			 "Replay may have changed it meanwhile: call pg_wal_replay_pause() and check again.")));
+}
+
+#define report(check, ...) report_detail((check)->index, psprintf(__VA_ARGS__))
 
 /* ---- pages ---- */
 
@@ -147,18 +160,16 @@ static void
 check_meta(Check *check)
 {
 	NwMeta *meta = &check->meta;
-	uint64 centers;
 
 	nw_meta_read(check->index, meta, &check->layout);
-	if (meta->first_lists >= check->nblocks || meta->first_centers >= check->nblocks ||
+	if (meta->first_lists >= check->nblocks || meta->first_centres >= check->nblocks ||
 	    meta->nlists / NW_LISTS_PER_PAGE >= check->nblocks)
 		report(check, "The meta page names pages that are not there.");
 	reach(check, 0, NW_PAGE_META, false);
-	for (uint32 i = 0; i < meta->nlists; i += NW_LISTS_PER_PAGE)
-		reach(check, meta->first_lists + i / NW_LISTS_PER_PAGE, NW_PAGE_LISTS, false);
-	centers = (uint64) meta->nlists * meta->dim * sizeof(float);
-	for (uint64 at = 0; at < centers; at += NW_PAGE_ROOM)
-		reach(check, meta->first_centers + at / NW_PAGE_ROOM, NW_PAGE_CENTERS, false);
+	for (uint64 i = 0; i < nw_list_pages(meta->nlists); i++)
+		reach(check, meta->first_lists + i, NW_PAGE_LISTS, false);
+	for (uint64 i = 0; i < nw_centre_pages(meta->nlists, meta->dim); i++)
+		reach(check, meta->first_centres + i, NW_PAGE_CENTRES, false);
 }
 
 /* ---- classes ---- */
@@ -166,36 +177,22 @@ check_meta(Check *check)
 /* The numbers of a tree, in order. */
 typedef struct Keys
 {
-	int64 n;
-	int64 allocated;
-	uint64 *key;
+	int n;
+	int allocated;
+	uint64 *key; /* [n] */
 } Keys;
-
-/* Order numbers. */
-static int
-compare_keys(const void *a, const void *b)
-{
-	uint64 x = *(const uint64 *) a;
-	uint64 y = *(const uint64 *) b;
-
-	return (x > y) - (x < y);
-}
 
 /* Take the numbers of a leaf, which are to rise from the least to the most. */
 static void
 take_leaf(Check *check, BlockNumber block, NwTreePage *leaf, uint64 least, uint64 most, bool first,
           Keys *keys)
 {
-	qsort(leaf->key, leaf->n, sizeof(uint64), compare_keys);
+	qsort(leaf->key, leaf->n, sizeof(uint64), nw_tree_key_compare);
 	if (!first && (leaf->n == 0 || leaf->key[0] != least))
 		report(check, "Block %u does not begin where the page above says.", block);
-	if (keys->n + leaf->n > keys->allocated)
-	{
-		keys->allocated = 2 * (keys->n + leaf->n);
-		keys->key = keys->key == NULL
-		                ? palloc_extended(keys->allocated * sizeof(uint64), MCXT_ALLOC_HUGE)
-		                : repalloc_huge(keys->key, keys->allocated * sizeof(uint64));
-	}
+	if (keys->n > PG_INT32_MAX - leaf->n)
+		report(check, "There are more keys than classes can have.");
+	NW_RESERVE(CurrentMemoryContext, keys->key, keys->allocated, keys->n + leaf->n);
 	for (int i = 0; i < leaf->n; i++)
 	{
 		if (leaf->key[i] < least || leaf->key[i] > most ||
@@ -214,12 +211,9 @@ check_tree(Check *check, BlockNumber block, int level, uint64 least, uint64 most
 	NwTreePage *tree = (NwTreePage *) PageGetContents(copy.data);
 	const uint32 *child;
 	const char *damage;
-	Buffer buffer;
 
 	reach(check, block, NW_PAGE_TREE, false);
-	buffer = nw_page_read(check->index, block, NW_PAGE_TREE, BUFFER_LOCK_SHARE);
-	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-	UnlockReleaseBuffer(buffer);
+	nw_page_copy(check->index, block, NW_PAGE_TREE, &copy);
 	CHECK_FOR_INTERRUPTS();
 	damage = nw_tree_page_damage(tree, NW_PAGE_ROOM);
 	if (damage)
@@ -256,19 +250,8 @@ check_label(Check *check, const NwLabelItem *item, BlockNumber block)
 	if (item->nlists > 0 && (item->first_list != 1 + check->labelled ||
 	                         item->nlists >= check->meta.nlists - check->labelled))
 		report(check, "Class %d names the wrong lists.", n);
-	if (n >= check->label_allocated)
-	{
-		check->label_allocated = Max(64, 2 * n);
-		check->first_list =
-			check->first_list == NULL
-				? palloc(check->label_allocated * sizeof(uint32))
-				: repalloc_huge(check->first_list, check->label_allocated * sizeof(uint32));
-		check->nlists = check->nlists == NULL
-		                    ? palloc(check->label_allocated * sizeof(uint32))
-		                    : repalloc_huge(check->nlists, check->label_allocated * sizeof(uint32));
-	}
-	check->first_list[n] = item->first_list;
-	check->nlists[n] = item->nlists;
+	NW_RESERVE(CurrentMemoryContext, check->lists, check->lists_allocated, (int64) n + 1);
+	check->lists[n] = (ClassLists) {item->first_list, item->nlists};
 	check->labelled += item->nlists;
 }
 
@@ -276,21 +259,18 @@ check_label(Check *check, const NwLabelItem *item, BlockNumber block)
 static void
 check_label_page(Check *check, uint64 key)
 {
-	BlockNumber block = (BlockNumber) key;
+	BlockNumber block = nw_key_low(key);
 	PGAlignedBlock copy;
 	const NwLabelPage *labels = (NwLabelPage *) PageGetContents(copy.data);
 	const char *damage;
-	Buffer buffer;
 
 	reach(check, block, NW_PAGE_LABELS, false);
-	buffer = nw_page_read(check->index, block, NW_PAGE_LABELS, BUFFER_LOCK_SHARE);
-	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-	UnlockReleaseBuffer(buffer);
+	nw_page_copy(check->index, block, NW_PAGE_LABELS, &copy);
 	CHECK_FOR_INTERRUPTS();
 	damage = nw_label_page_damage(labels, NW_PAGE_ROOM);
 	if (damage)
 		report(check, "Block %u %s.", block, damage);
-	if (labels->n == 0 || labels->first_class != (uint32) (key >> 32) ||
+	if (labels->n == 0 || labels->first_class != nw_key_high(key) ||
 	    labels->first_class != (uint32) check->images->n)
 		report(check, "Block %u does not begin with class %d.", block, check->images->n);
 	for (uint32 i = 0; i < labels->n; i++)
@@ -307,21 +287,21 @@ check_labels(Check *check)
 	check->images = nw_labels_create(CurrentMemoryContext, TEXTOID);
 	check_tree(check, check->meta.by_class, -1, 0, PG_UINT64_MAX, true, &pages);
 	check_tree(check, check->meta.by_hash, -1, 0, PG_UINT64_MAX, true, &hashes);
-	for (int64 i = 0; i < pages.n; i++)
+	for (int i = 0; i < pages.n; i++)
 		check_label_page(check, pages.key[i]);
 	if (check->labelled != check->meta.nlists - 1)
 		report(check, "Some lists belong to no class.");
 
 	/* as many as there are classes, none twice, each with a class's own hash */
 	if (hashes.n != check->images->n)
-		report(check, "Of %d classes, " INT64_FORMAT " can be found by their labels.",
-		       check->images->n, hashes.n);
-	for (int64 i = 0; i < hashes.n; i++)
+		report(check, "Of %d classes, %d can be found by their labels.", check->images->n,
+		       hashes.n);
+	for (int i = 0; i < hashes.n; i++)
 	{
-		uint32 class = (uint32) hashes.key[i];
+		uint32 class = nw_key_low(hashes.key[i]);
 
 		if (class >= (uint32) check->images->n ||
-		    nw_label_hash(check->images->text[class]) != (uint32) (hashes.key[i] >> 32))
+		    nw_label_hash(check->images->text[class]) != nw_key_high(hashes.key[i]))
 			report(check, "Class %u cannot be found by its label.", class);
 	}
 }
@@ -385,19 +365,19 @@ check_slot(Check *check, const NwListData *list, uint32 number, BlockNumber bloc
 		if (!isfinite(check->x[j]))
 			report(check, "The vector of slot %d of block %u is not finite.", slot, block);
 	}
-	nw_code_encode(check->x, check->center, layout->dim, check->code, &info);
+	nw_code_encode(check->x, check->centre, layout->dim, check->code, &info);
 	if (memcmp(check->code, slots.code + slot * layout->dim, layout->dim) != 0 ||
 	    info.scale != slots.scale[slot] || info.error != fabsf(slots.error[slot]) ||
 	    info.sqnorm != slots.sqnorm[slot] || info.norm != slots.norm[slot])
 		report(check, "The code of slot %d of block %u is not that of its vector.", slot, block);
-	if (nw_code_distance_up(check->x, check->center, layout->dim) > list->radius ||
+	if (nw_code_distance_up(check->x, check->centre, layout->dim) > list->radius ||
 	    info.norm < list->norm_min || info.norm > list->norm_max)
 		report(check, "Slot %d of block %u is not covered by list %u.", slot, block, number);
 
 	if (nw_slot_is_covered(slots.error[slot]))
 	{
 		double off =
-			nw_code_residual(check->x, check->center, layout->dim, check->code, &info, check->rest);
+			nw_code_residual(check->x, check->centre, layout->dim, check->code, &info, check->rest);
 
 		if (number == NW_COMMON_LIST || info.error > list->error)
 			report(check, "Slot %d of block %u cannot be covered by a spread.", slot, block);
@@ -440,7 +420,7 @@ check_vector_pages(Check *check, const NwCodePage *codes, BlockNumber block, Blo
 	}
 }
 
-/* Follow a list. */
+/* Check a list, its chain of pages and all slots on them. */
 static void
 check_list(Check *check, uint32 number)
 {
@@ -456,15 +436,15 @@ check_list(Check *check, uint32 number)
 	double least;
 
 	nw_list_read(check->index, &check->meta, number, &list);
-	nw_center_read(check->index, &check->meta, number, check->center);
+	nw_centre_read(check->index, &check->meta, number, check->centre);
 	for (int j = 0; j < layout->dim; j++)
 	{
-		if (!isfinite(check->center[j]))
+		if (!isfinite(check->centre[j]))
 			report(check, "The center of list %u is not finite.", number);
 	}
 	if (number != NW_COMMON_LIST &&
 	    (list.class >= (uint32) check->images->n ||
-	     number - check->first_list[list.class] >= check->nlists[list.class]))
+	     number - check->lists[list.class].first >= check->lists[list.class].n))
 		report(check, "List %u belongs to the wrong class.", number);
 
 	for (block = list.first_page; BlockNumberIsValid(block); nth++)
@@ -472,14 +452,11 @@ check_list(Check *check, uint32 number)
 		PGAlignedBlock copy;
 		Page page = (Page) copy.data;
 		const NwCodePage *codes = NwPageGetCodes(page);
-		Buffer buffer;
 		NwSlots slots;
 		int nfree = 0;
 
 		reach(check, block, NW_PAGE_CODES, false);
-		buffer = nw_page_read(check->index, block, NW_PAGE_CODES, BUFFER_LOCK_SHARE);
-		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-		UnlockReleaseBuffer(buffer);
+		nw_page_copy(check->index, block, NW_PAGE_CODES, &copy);
 		damage = nw_page_damage(page, BLCKSZ, NW_PAGE_CODES, &shape);
 		if (damage)
 			report(check, "Block %u: %s", block, damage);
@@ -554,7 +531,7 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 	{
 		NwVectorData vector;
 		const char *bytes =
-			nw_vector_bytes(check->index, &check->layout, values[NW_INDEX_EMBEDDING], &vector);
+			nw_index_vector(check->index, &check->layout, values[NW_INDEX_EMBEDDING], &vector);
 		Datum label = values[NW_INDEX_LABEL];
 		NwBytes image = nw_textout_image(&check->label_out, &label);
 
@@ -652,13 +629,12 @@ nw_check_index(PG_FUNCTION_ARGS)
 	check.found =
 		hash_create("nwhead index rows", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	check.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row", ALLOCSET_DEFAULT_SIZES);
-	nw_textout_init(&check.label_out,
-	                TupleDescAttr(RelationGetDescr(check.index), NW_INDEX_LABEL)->atttypid, mcxt);
+	nw_textout_init(&check.label_out, nw_index_label_type(check.index), mcxt);
 	check_pages(&check);
 	check_meta(&check);
 	check_labels(&check);
 	check.x = palloc(check.layout.dim * sizeof(float));
-	check.center = palloc(check.layout.dim * sizeof(float));
+	check.centre = palloc(check.layout.dim * sizeof(float));
 	check.code = palloc(check.layout.dim);
 	check.rest = palloc(check.layout.dim * sizeof(float));
 	nw_gram_init(&check.gram, check.layout.dim, true, palloc(nw_gram_memory(check.layout.dim)));

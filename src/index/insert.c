@@ -14,8 +14,11 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "compat.h"
-#include "index/am.h"
+#include "index/damage.h"
+#include "index/definition.h"
+#include "index/insert.h"
+#include "index/label_lookup.h"
+#include "index/page.h"
 
 /* What one insertion works on. */
 typedef struct Insertion
@@ -34,18 +37,15 @@ static void
 choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
 {
 	int dim = insertion->layout.dim;
-	float *center = palloc(dim * sizeof(float));
+	float *centre = palloc(dim * sizeof(float));
 	float *best = palloc(dim * sizeof(float));
 	int8 *code = palloc(dim);
 
 	if (class->nlists > 0 &&
 	    (class->first_list <= NW_COMMON_LIST || class->first_list >= insertion->meta.nlists ||
 	     class->nlists > insertion->meta.nlists - class->first_list))
-		ereport(ERROR,
-		        (errcode(ERRCODE_INDEX_CORRUPTED),
-		         errmsg("index \"%s\" is corrupted", RelationGetRelationName(insertion->index)),
-		         errdetail("Class %u names lists that are not there.", class->class),
-		         errhint("Please REINDEX it.")));
+		nw_report_damage(insertion->index,
+		                 psprintf("Class %u names lists that are not there.", class->class));
 	insertion->list = NW_COMMON_LIST;
 	insertion->distance = INFINITY;
 	for (uint32 i = 0; i < Max(class->nlists, 1); i++)
@@ -53,14 +53,14 @@ choose_list(Insertion *insertion, const NwLabelItem *class, const float *x)
 		uint32 list = class->nlists > 0 ? class->first_list + i : NW_COMMON_LIST;
 		float distance;
 
-		nw_center_read(insertion->index, &insertion->meta, list, center);
-		distance = nw_code_distance_up(x, center, dim);
+		nw_centre_read(insertion->index, &insertion->meta, list, centre);
+		distance = nw_code_distance_up(x, centre, dim);
 		if (i == 0 || distance < insertion->distance)
 		{
 			float *swap = best;
 
-			best = center;
-			center = swap;
+			best = centre;
+			centre = swap;
 			insertion->distance = distance;
 			insertion->list = list;
 		}
@@ -97,9 +97,8 @@ update_list(Insertion *insertion, uint64 n, BlockNumber page, uint32 nth)
 		list.norm_min = list.bound == 0 ? norm : Min(list.norm_min, norm);
 		list.bound = nw_list_bound(n + 1);
 	}
-	list.radius = Max(list.radius, insertion->distance);
-	list.norm_min = Min(list.norm_min, norm);
-	list.norm_max = Max(list.norm_max, norm);
+	nw_list_cover(&list, insertion->distance, norm);
+
 	/* VACUUM may have found room before the page, meanwhile */
 	if (BlockNumberIsValid(page) && list.insert_page == insertion->data.insert_page)
 	{
@@ -146,7 +145,8 @@ check_vector_pages(Relation index, Buffer buffer)
 		for (int k = 0; k < i && BlockNumberIsValid(vectors[i]); k++)
 			again |= vectors[k] == vectors[i];
 		if (again)
-			nw_report_damage(index, block, "The page of codes names a page of vectors twice.");
+			nw_report_damaged_page(index, block,
+			                       "The page of codes names a page of vectors twice.");
 	}
 }
 
@@ -292,12 +292,8 @@ insert_entry(Insertion *insertion)
 		begin_list(insertion);
 
 	if (insertion->list != NW_COMMON_LIST && insertion->data.class != insertion->entry.class)
-		ereport(ERROR,
-		        (errcode(ERRCODE_INDEX_CORRUPTED),
-		         errmsg("index \"%s\" is corrupted", RelationGetRelationName(insertion->index)),
-		         errdetail("List %u does not belong to class %u.", insertion->list,
-		                   insertion->entry.class),
-		         errhint("Please REINDEX it.")));
+		nw_report_damage(insertion->index, psprintf("List %u does not belong to class %u.",
+		                                            insertion->list, insertion->entry.class));
 
 	block = insertion->data.insert_page;
 	for (nth = insertion->data.insert_nth;; nth++)
@@ -331,6 +327,7 @@ insert_entry(Insertion *insertion)
 	UnlockReleaseBuffer(buffer);
 }
 
+/* Add a row; one without embedding or label is left out. */
 bool
 nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
                 IndexUniqueCheck unique, bool unchanged, IndexInfo *info)
@@ -357,11 +354,10 @@ nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 	nw_meta_read(index, &insertion.meta, &insertion.layout);
 	insertion.entry.tid = *tid;
 	insertion.entry.vector =
-		nw_vector_bytes(index, &insertion.layout, values[NW_INDEX_EMBEDDING], &vector);
-	nw_textout_init(&label_out, TupleDescAttr(RelationGetDescr(index), NW_INDEX_LABEL)->atttypid,
-	                mcxt);
+		nw_index_vector(index, &insertion.layout, values[NW_INDEX_EMBEDDING], &vector);
+	nw_textout_init(&label_out, nw_index_label_type(index), mcxt);
 	label = values[NW_INDEX_LABEL];
-	nw_labels_begin(&labels, index, &insertion.meta);
+	nw_label_begin(&labels, index, &insertion.meta);
 	class = nw_label_find_or_add(&labels, nw_label_image(index, &label_out, &label));
 	insertion.entry.class = class->class;
 	choose_list(&insertion, class, vector.x);

@@ -2,7 +2,7 @@
  * index/number_tree.c
  *		Trees of 64-bit numbers on the pages of an nw index.
  *
- * Two of them find classes: see nwindex_labels.c.  A tree never moves: its root
+ * Two of them find classes: see label_lookup.c.  A tree never moves: its root
  * stays where the meta page says.
  *
  * Readers hold the lock of a page until they have that of its child, so that no
@@ -17,23 +17,14 @@
 #include "miscadmin.h"
 
 #include "bytes/tree_page.h"
-#include "compat.h"
-#include "index/am.h"
+#include "index/damage.h"
+#include "index/number_tree.h"
+#include "index/page.h"
 
 /* Of a leaf that is built, so much is filled: numbers will be added anywhere. */
 #define BUILD_FILL 0.75
 
 #define PageGetTree(page) ((NwTreePage *) PageGetContents(page))
-
-/* Complain about a page of a tree. */
-static void
-report_damage(Relation index, BlockNumber block)
-{
-	ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-	                errmsg("index \"%s\" has a damaged tree of classes at block %u",
-	                       RelationGetRelationName(index), block),
-	                errhint("Please REINDEX it.")));
-}
 
 /* Read and lock a page of a level; -1 for any level, that of the root. */
 static Buffer
@@ -44,7 +35,7 @@ read_node(Relation index, BlockNumber block, int level, int lock)
 
 	if (!nw_tree_page_is_sane(tree, NW_PAGE_ROOM) || !nw_tree_page_is_sealed(tree, NW_PAGE_ROOM) ||
 	    (level >= 0 && tree->level != level))
-		report_damage(index, block);
+		nw_report_damaged_tree(index, block);
 	return buffer;
 }
 
@@ -57,7 +48,7 @@ child_block(Relation index, Buffer buffer, int which)
 
 	/* one that leads to itself would have us wait for ourselves */
 	if (!BlockNumberIsValid(block) || block == BufferGetBlockNumber(buffer))
-		report_damage(index, BufferGetBlockNumber(buffer));
+		nw_report_damaged_tree(index, BufferGetBlockNumber(buffer));
 	return block;
 }
 
@@ -92,6 +83,7 @@ descend(Relation index, BlockNumber root, uint64 key, uint64 *next, bool *has_ne
 	}
 }
 
+/* Find the least number that is not below one; false for none. */
 bool
 nw_tree_ceiling(Relation index, BlockNumber root, uint64 key, uint64 *found)
 {
@@ -106,11 +98,12 @@ nw_tree_ceiling(Relation index, BlockNumber root, uint64 key, uint64 *found)
 		any = true;
 	}
 	if (any && *found < key)
-		report_damage(index, BufferGetBlockNumber(leaf));
+		nw_report_damaged_tree(index, BufferGetBlockNumber(leaf));
 	UnlockReleaseBuffer(leaf);
 	return any;
 }
 
+/* Find the largest number that is not above one; false for none. */
 bool
 nw_tree_floor(Relation index, BlockNumber root, uint64 key, uint64 *found)
 {
@@ -182,6 +175,10 @@ relock(Buffer buffer, int lock)
 	LockBuffer(buffer, lock);
 }
 
+/*
+ * Make room for a number that is not there yet, and return its leaf, locked
+ * exclusively.  Only one backend at a time may do so.
+ */
 Buffer
 nw_tree_make_room(Relation index, BlockNumber root, uint64 key)
 {
@@ -193,7 +190,7 @@ nw_tree_make_room(Relation index, BlockNumber root, uint64 key)
 	if (is_full(buffer))
 	{
 		if (level + 1 >= NW_TREE_LEVELS)
-			report_damage(index, root);
+			nw_report_damaged_tree(index, root);
 		grow_root(index, buffer);
 		level++;
 	}
@@ -225,12 +222,12 @@ nw_tree_make_room(Relation index, BlockNumber root, uint64 key)
 
 /* ---- building ---- */
 
-/* The pages of one level while a tree is built: least numbers and blocks. */
+/* The pages of one level while a tree is built. */
 typedef struct Level
 {
 	int64 n;
-	uint64 *key;
-	BlockNumber *block;
+	uint64 *key;        /* [n] the least number of each */
+	BlockNumber *block; /* [n] */
 } Level;
 
 /* Fill a page with numbers, or with pages of the level below. */
@@ -250,6 +247,7 @@ fill_node(Buffer buffer, int level, const uint64 *key, const BlockNumber *block,
 	UnlockReleaseBuffer(buffer);
 }
 
+/* Fill a tree that is empty with sorted numbers, without writing to the log. */
 void
 nw_tree_load(Relation index, BlockNumber root, const uint64 *key, int64 n)
 {

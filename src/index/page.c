@@ -4,13 +4,12 @@
  */
 #include "postgres.h"
 
-#include "fmgr.h"
 #include "port/pg_crc32c.h"
 #include "storage/lmgr.h"
-#include "utils/memutils.h"
 
 #include "compat.h"
-#include "index/am.h"
+#include "index/damage.h"
+#include "index/page.h"
 
 StaticAssertDecl(sizeof(NwPageHead) == SizeOfPageHeaderData &&
                      offsetof(NwPageHead, lower) == offsetof(PageHeaderData, pd_lower) &&
@@ -19,7 +18,7 @@ StaticAssertDecl(sizeof(NwPageHead) == SizeOfPageHeaderData &&
                      offsetof(NwPageHead, size_version) ==
                          offsetof(PageHeaderData, pd_pagesize_version) &&
                      NW_NO_BLOCK == InvalidBlockNumber,
-                 "PostgreSQL's pages are not what damage.h says");
+                 "PostgreSQL's pages are not what index_page.h says");
 
 /* ---- places ---- */
 
@@ -32,6 +31,7 @@ slots_of(int dim)
 	return (NW_PAGE_ROOM - MAXALIGN(sizeof(NwCodePage)) - sizeof(float)) / each;
 }
 
+/* Compute the places that dimensions and type determine. */
 void
 nw_layout_init(NwLayout *layout, int dim, NwVectorType type)
 {
@@ -60,6 +60,7 @@ nw_layout_init(NwLayout *layout, int dim, NwVectorType type)
 	Assert(nw_vector_pages(layout, 1, layout->slots) <= NW_VECTOR_PAGES);
 }
 
+/* Find the arrays of a code page. */
 void
 nw_page_slots(Page page, const NwLayout *layout, NwSlots *slots)
 {
@@ -74,6 +75,22 @@ nw_page_slots(Page page, const NwLayout *layout, NwSlots *slots)
 	slots->tid = (ItemPointerData *) (contents + layout->tid);
 }
 
+/* Put a row's values into a slot of a code page. */
+void
+nw_slot_write(Page page, const NwLayout *layout, int slot, const NwEntry *entry)
+{
+	NwSlots slots;
+
+	nw_page_slots(page, layout, &slots);
+	memcpy(slots.code + slot * layout->dim, entry->code, layout->dim);
+	slots.scale[slot] = entry->info.scale;
+	slots.error[slot] = entry->covered ? entry->info.error : -entry->info.error;
+	slots.sqnorm[slot] = entry->info.sqnorm;
+	slots.norm[slot] = entry->info.norm;
+	slots.class[slot] = entry->class;
+	slots.tid[slot] = entry->tid;
+}
+
 /* Where in the stream of its list the vectors of a code page begin. */
 static inline uint64
 stream_start(const NwLayout *layout, uint32 nth)
@@ -81,6 +98,10 @@ stream_start(const NwLayout *layout, uint32 nth)
 	return (uint64) nth * layout->slots * layout->vector_size;
 }
 
+/*
+ * Where a slot's vector lies: the page among those its code page names, and the
+ * offset there.
+ */
 void
 nw_vector_place(const NwLayout *layout, uint32 nth, int slot, int *page, int *offset)
 {
@@ -91,6 +112,7 @@ nw_vector_place(const NwLayout *layout, uint32 nth, int slot, int *page, int *of
 	*offset = (int) (at % NW_PAGE_ROOM);
 }
 
+/* How many vector pages a code page of so many slots names. */
 int
 nw_vector_pages(const NwLayout *layout, uint32 nth, int slots)
 {
@@ -100,6 +122,7 @@ nw_vector_pages(const NwLayout *layout, uint32 nth, int slots)
 	return slots == 0 ? 0 : (int) ((end - 1) / NW_PAGE_ROOM - start / NW_PAGE_ROOM) + 1;
 }
 
+/* The block that holds a list, and its place there. */
 BlockNumber
 nw_list_block(const NwMeta *meta, uint32 list, int *place)
 {
@@ -109,6 +132,7 @@ nw_list_block(const NwMeta *meta, uint32 list, int *place)
 
 /* ---- pages ---- */
 
+/* Make an empty page of a kind. */
 void
 nw_page_init(Page page, NwPageKind kind)
 {
@@ -127,15 +151,6 @@ nw_page_init(Page page, NwPageKind kind)
 		for (int i = 0; i < NW_VECTOR_PAGES; i++)
 			NwPageGetCodes(page)->vectors[i] = InvalidBlockNumber;
 	}
-}
-
-void
-nw_report_damage(Relation index, BlockNumber block, const char *detail)
-{
-	ereport(ERROR,
-	        (errcode(ERRCODE_INDEX_CORRUPTED),
-	         errmsg("index \"%s\" is corrupted at block %u", RelationGetRelationName(index), block),
-	         errdetail_internal("%s", detail), errhint("Please REINDEX it.")));
 }
 
 /*
@@ -160,25 +175,25 @@ known_blocks(Relation index, bool again)
 	return *known;
 }
 
+/* Look at the size of the file for a block that is not known to be there. */
 void
 nw_block_look(Relation index, BlockNumber block)
 {
 	if (block >= known_blocks(index, true))
-		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-		                errmsg("index \"%s\" is corrupted", RelationGetRelationName(index)),
-		                errdetail("Block %u is named, but not there.", block),
-		                errhint("Please REINDEX it.")));
+		nw_report_damage(index, psprintf("Block %u is named, but not there.", block));
 }
 
+/* Insist that a page is of a kind. */
 void
 nw_page_check(Relation index, Buffer buffer, NwPageKind kind)
 {
 	const char *damage = nw_page_damage(BufferGetPage(buffer), BLCKSZ, kind, NULL);
 
 	if (damage)
-		nw_report_damage(index, BufferGetBlockNumber(buffer), damage);
+		nw_report_damaged_page(index, BufferGetBlockNumber(buffer), damage);
 }
 
+/* Insist that a page is the nth code page of a list, and sound. */
 void
 nw_codes_check(Relation index, const NwMeta *meta, const NwLayout *layout, Buffer buffer,
                uint32 list, uint32 nth)
@@ -196,17 +211,18 @@ nw_codes_check(Relation index, const NwMeta *meta, const NwLayout *layout, Buffe
 	if (damage == NULL && (NwPageGetCodes(page)->list != list || NwPageGetCodes(page)->nth != nth))
 		damage = "The page of codes is not where it belongs.";
 	if (damage)
-		nw_report_damage(index, BufferGetBlockNumber(buffer), damage);
+		nw_report_damaged_page(index, BufferGetBlockNumber(buffer), damage);
 }
 
+/* Read and lock a page of a kind. */
 Buffer
 nw_page_read(Relation index, BlockNumber block, NwPageKind kind, int lock)
 {
 	Buffer buffer;
 
-	/* whoever follows a pointer may have the meta page locked already */
+	/* no pointer leads to the meta page */
 	if (block == 0 && kind != NW_PAGE_META)
-		nw_report_damage(index, block, "The page is not of the kind expected.");
+		nw_report_damaged_page(index, block, "The page is not of the kind expected.");
 	nw_block_check(index, block);
 	buffer = ReadBuffer(index, block);
 	LockBuffer(buffer, lock);
@@ -214,6 +230,20 @@ nw_page_read(Relation index, BlockNumber block, NwPageKind kind, int lock)
 	return buffer;
 }
 
+/*
+ * Copy a page of a kind, for whoever looks at more of it than a lock should be held
+ * for.
+ */
+void
+nw_page_copy(Relation index, BlockNumber block, NwPageKind kind, PGAlignedBlock *copy)
+{
+	Buffer buffer = nw_page_read(index, block, kind, BUFFER_LOCK_SHARE);
+
+	memcpy(copy->data, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+}
+
+/* Read and lock the nth code page of a list. */
 Buffer
 nw_codes_read(Relation index, const NwMeta *meta, const NwLayout *layout, BlockNumber block,
               uint32 list, uint32 nth, int lock)
@@ -227,6 +257,7 @@ nw_codes_read(Relation index, const NwMeta *meta, const NwLayout *layout, BlockN
 	return buffer;
 }
 
+/* Add a page to the file; it comes back locked exclusively. */
 Buffer
 nw_page_extend(Relation index, ForkNumber fork)
 {
@@ -240,8 +271,11 @@ nw_page_extend(Relation index, ForkNumber fork)
 	return buffer;
 }
 
-uint32
-nw_meta_checksum(const NwMeta *meta)
+/* ---- the meta page ---- */
+
+/* The checksum that a meta page should have. */
+static uint32
+meta_checksum(const NwMeta *meta)
 {
 	pg_crc32c crc;
 
@@ -251,6 +285,16 @@ nw_meta_checksum(const NwMeta *meta)
 	return crc;
 }
 
+/* Make the meta page; its checksum is filled in. */
+void
+nw_meta_init(Page page, const NwMeta *meta)
+{
+	nw_page_init(page, NW_PAGE_META);
+	*NwPageGetMeta(page) = *meta;
+	NwPageGetMeta(page)->checksum = meta_checksum(meta);
+}
+
+/* Read the meta page, and the layout that follows from it. */
 void
 nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout)
 {
@@ -263,15 +307,30 @@ nw_meta_read(Relation index, NwMeta *meta, NwLayout *layout)
 	if (meta->magic != NW_INDEX_MAGIC || meta->version != NW_INDEX_VERSION || meta->dim < 1 ||
 	    meta->dim > NW_INDEX_MAX_DIM || meta->nlists < 1 ||
 	    (meta->vector_type != NW_VECTOR && meta->vector_type != NW_HALFVEC) ||
-	    meta->checksum != nw_meta_checksum(meta) ||
+	    meta->checksum != meta_checksum(meta) ||
 	    (meta->nlists / NW_LISTS_PER_PAGE >= known_blocks(index, false) &&
 	     meta->nlists / NW_LISTS_PER_PAGE >= known_blocks(index, true)))
-		ereport(ERROR,
-		        (errcode(ERRCODE_INDEX_CORRUPTED),
-		         errmsg("index \"%s\" has an unexpected meta page", RelationGetRelationName(index)),
-		         errhint("Please REINDEX it.")));
-	if (layout)
-		nw_layout_init(layout, meta->dim, meta->vector_type);
+		nw_report_damaged_meta(index);
+	nw_layout_init(layout, meta->dim, meta->vector_type);
+}
+
+/* ---- lists and centres ---- */
+
+/* Make a list cover a row of a norm, at a distance from the centre. */
+void
+nw_list_cover(NwListData *list, float distance, float norm)
+{
+	list->radius = Max(list->radius, distance);
+	list->norm_min = Min(list->norm_min, norm);
+	list->norm_max = Max(list->norm_max, norm);
+}
+
+/* Insist that a list, which is not the common one, is of a class that there is. */
+void
+nw_list_check_class(Relation index, uint32 list, const NwListData *data, int nclasses)
+{
+	if (data->class >= (uint32) nclasses)
+		nw_report_damage(index, psprintf("List %u belongs to no class.", list));
 }
 
 /* Insist that a list that was read is sound. */
@@ -288,7 +347,7 @@ check_list(Relation index, const NwMeta *meta, BlockNumber block, const NwListDa
 		damage = nw_list_damage(data, &shape);
 	}
 	if (damage)
-		nw_report_damage(index, block, damage);
+		nw_report_damaged_page(index, block, damage);
 }
 
 /* Read and lock the page of a list, and copy the list. */
@@ -304,18 +363,21 @@ read_list(Relation index, const NwMeta *meta, uint32 list, int lock, NwListData 
 	return buffer;
 }
 
+/* Copy a list. */
 void
 nw_list_read(Relation index, const NwMeta *meta, uint32 list, NwListData *data)
 {
 	UnlockReleaseBuffer(read_list(index, meta, list, BUFFER_LOCK_SHARE, data));
 }
 
+/* Copy a list to change it; its page comes back locked exclusively. */
 Buffer
 nw_list_lock(Relation index, const NwMeta *meta, uint32 list, NwListData *data)
 {
 	return read_list(index, meta, list, BUFFER_LOCK_EXCLUSIVE, data);
 }
 
+/* Write a list to its page, which stays locked. */
 void
 nw_list_write(Relation index, const NwMeta *meta, Buffer buffer, uint32 list, NwListData *data)
 {
@@ -329,6 +391,10 @@ nw_list_write(Relation index, const NwMeta *meta, Buffer buffer, uint32 list, Nw
 	GenericXLogFinish(state);
 }
 
+/*
+ * Copy the lists of one page, from this one on; data has room for NW_LISTS_PER_PAGE.
+ * Returns how many.
+ */
 int
 nw_lists_read(Relation index, const NwMeta *meta, uint32 first, NwListData *data)
 {
@@ -344,8 +410,13 @@ nw_lists_read(Relation index, const NwMeta *meta, uint32 first, NwListData *data
 	return n;
 }
 
+/*
+ * Find the centre [dim] of one list after the other: on its page, or in space [dim]
+ * where it lies across pages.  The page stays pinned in *buffer, which is InvalidBuffer
+ * at first and has to be released at last.
+ */
 const float *
-nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space, Buffer *buffer)
+nw_centres_read(Relation index, const NwMeta *meta, uint32 list, float *space, Buffer *buffer)
 {
 	uint64 at = (uint64) list * meta->dim * sizeof(float);
 	Size size = meta->dim * sizeof(float);
@@ -354,7 +425,7 @@ nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space, B
 
 	while (left > 0)
 	{
-		BlockNumber block = meta->first_centers + at / NW_PAGE_ROOM;
+		BlockNumber block = meta->first_centres + at / NW_PAGE_ROOM;
 		Size part = Min(left, NW_PAGE_ROOM - at % NW_PAGE_ROOM);
 		const char *from;
 
@@ -363,7 +434,7 @@ nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space, B
 		{
 			if (BufferIsValid(*buffer))
 				ReleaseBuffer(*buffer);
-			*buffer = nw_page_read(index, block, NW_PAGE_CENTERS, BUFFER_LOCK_SHARE);
+			*buffer = nw_page_read(index, block, NW_PAGE_CENTRES, BUFFER_LOCK_SHARE);
 			LockBuffer(*buffer, BUFFER_LOCK_UNLOCK);
 		}
 		from = PageGetContents(BufferGetPage(*buffer)) + at % NW_PAGE_ROOM;
@@ -377,42 +448,14 @@ nw_centers_read(Relation index, const NwMeta *meta, uint32 list, float *space, B
 	return space;
 }
 
+/* Copy the centre [dim] of a list. */
 void
-nw_center_read(Relation index, const NwMeta *meta, uint32 list, float *center)
+nw_centre_read(Relation index, const NwMeta *meta, uint32 list, float *centre)
 {
 	Buffer buffer = InvalidBuffer;
-	const float *found = nw_centers_read(index, meta, list, center, &buffer);
+	const float *found = nw_centres_read(index, meta, list, centre, &buffer);
 
-	if (found != center)
-		memcpy(center, found, meta->dim * sizeof(float));
+	if (found != centre)
+		memcpy(centre, found, meta->dim * sizeof(float));
 	ReleaseBuffer(buffer);
-}
-
-void
-nw_slot_write(Page page, const NwLayout *layout, int slot, const NwEntry *entry)
-{
-	NwSlots slots;
-
-	nw_page_slots(page, layout, &slots);
-	memcpy(slots.code + slot * layout->dim, entry->code, layout->dim);
-	slots.scale[slot] = entry->info.scale;
-	slots.error[slot] = entry->covered ? entry->info.error : -entry->info.error;
-	slots.sqnorm[slot] = entry->info.sqnorm;
-	slots.norm[slot] = entry->info.norm;
-	slots.class[slot] = entry->class;
-	slots.tid[slot] = entry->tid;
-}
-
-/* ---- values ---- */
-
-const char *
-nw_vector_bytes(Relation index, const NwLayout *layout, Datum datum, NwVectorData *vector)
-{
-	datum = PointerGetDatum(PG_DETOAST_DATUM(datum));
-	*vector = nw_vector_read(datum, layout->type);
-	if (vector->dim != layout->dim)
-		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
-		                errmsg("index \"%s\" has %d dimensions, not %d",
-		                       RelationGetRelationName(index), layout->dim, vector->dim)));
-	return nw_vector_elements(datum);
 }

@@ -15,6 +15,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "index/damage.h"
 #include "index/read.h"
 
 #define CACHE_LINE 64
@@ -27,13 +28,13 @@ read_classes(NwIndexReader *reader, NwIndexPart *part)
 
 	if (reader->cursor)
 	{
-		nw_labels_begin(reader->cursor, part->index, &part->meta);
-		part->nclasses = reader->nclasses = nw_labels_count(reader->cursor);
+		nw_label_begin(reader->cursor, part->index, &part->meta);
+		part->nclasses = reader->nclasses = nw_label_count(reader->cursor);
 		part->class = NULL;
 		part->label = NULL;
 		return;
 	}
-	part->nclasses = nw_labels_read(part->index, &part->meta, &out, &part->label);
+	part->nclasses = nw_label_read_all(part->index, &part->meta, &out, &part->label);
 	part->class = NULL;
 	if (reader->labels == NULL)
 		return;
@@ -43,6 +44,7 @@ read_classes(NwIndexReader *reader, NwIndexPart *part)
 	reader->nclasses = reader->labels->n;
 }
 
+/* The output text of a class, by the reader's number. */
 NwBytes
 nw_index_class_text(NwIndexReader *reader, int class)
 {
@@ -54,6 +56,7 @@ nw_index_class_text(NwIndexReader *reader, int class)
 		out, nw_label_datum(reader->part[0].index, out, nw_label_read(reader->cursor, class)));
 }
 
+/* The class of a text, by the reader's number, or -1. */
 int
 nw_index_find_class(NwIndexReader *reader, NwBytes text)
 {
@@ -65,6 +68,7 @@ nw_index_find_class(NwIndexReader *reader, NwBytes text)
 	return item && item->class < (uint32) reader->nclasses ? (int) item->class : -1;
 }
 
+/* The size of the indexes found. */
 BlockNumber
 nw_index_blocks(const NwIndexReader *reader)
 {
@@ -119,6 +123,10 @@ begin(NwIndexReader *reader, NwLabels *labels, NwLabelCursor *cursor)
 	MemoryContextSwitchTo(old);
 }
 
+/*
+ * Begin reading for a search, which wants few labels, or those filtered by.  Where
+ * that may be, they are read when they are asked for; then labels stay empty.
+ */
 void
 nw_index_begin_search(NwIndexReader *reader, NwLabels *labels, bool filtered)
 {
@@ -135,12 +143,17 @@ nw_index_begin_search(NwIndexReader *reader, NwLabels *labels, bool filtered)
 	begin(reader, labels, cursor);
 }
 
+/* Begin reading, from the start; labels, where given, number the classes. */
 void
 nw_index_begin(NwIndexReader *reader, NwLabels *labels)
 {
 	begin(reader, labels, NULL);
 }
 
+/*
+ * Say whether a query has the dimensions of all indexes.  Whether another one
+ * is an error depends on the rows there are: that is for an exact pass to say.
+ */
 bool
 nw_index_has_dim(const NwIndexReader *reader, int dim)
 {
@@ -152,13 +165,15 @@ nw_index_has_dim(const NwIndexReader *reader, int dim)
 	return true;
 }
 
+/* End reading, and close what was found; the locks stay. */
 void
 nw_index_end(NwIndexReader *reader)
 {
 	for (int i = 0; i < reader->nparts; i++)
 	{
 		release_part(&reader->part[i]);
-		index_close(reader->part[i].index, NoLock);
+		if (reader->part[i].index)
+			index_close(reader->part[i].index, NoLock);
 		table_close(reader->part[i].heap, NoLock);
 	}
 	reader->nparts = 0;
@@ -167,6 +182,7 @@ nw_index_end(NwIndexReader *reader)
 StaticAssertDecl(BITS_PER_HEAPBLOCK *NW_MAP_PER_BYTE == BITS_PER_BYTE,
                  "the visibility map has other bits");
 
+/* Find the page of the visibility map that tells of a heap block, and ask it. */
 bool
 nw_index_look_at_map(NwIndexPart *part, BlockNumber block)
 {
@@ -194,23 +210,11 @@ check_tid(NwIndexPart *part, ItemPointer tid)
 	if (block >= part->heap_blocks)
 		part->heap_blocks = RelationGetNumberOfBlocks(part->heap);
 	if (block >= part->heap_blocks)
-		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-		                errmsg("index \"%s\" is corrupted", RelationGetRelationName(part->index)),
-		                errdetail("Row (%u,%u) is not in the table.", block,
-		                          ItemPointerGetOffsetNumber(tid)),
-		                errhint("Please REINDEX it.")));
+		nw_report_damage(part->index, psprintf("Row (%u,%u) is not in the table.", block,
+		                                       ItemPointerGetOffsetNumber(tid)));
 }
 
-void
-nw_index_report_class(NwIndexPart *part, ItemPointer tid)
-{
-	ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-	                errmsg("index \"%s\" is corrupted", RelationGetRelationName(part->index)),
-	                errdetail("Row (%u,%u) is of the wrong class.", ItemPointerGetBlockNumber(tid),
-	                          ItemPointerGetOffsetNumber(tid)),
-	                errhint("Please REINDEX it.")));
-}
-
+/* Ask the heap whether the row behind a TID is visible. */
 bool
 nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
 {
@@ -228,6 +232,10 @@ nw_index_row_visible(NwIndexReader *reader, NwIndexPart *part, ItemPointer tid)
 }
 
 /*
+ * Pin a page of the index, and have it fetched to the processor's cache, from
+ * a byte on.  What lies before it is not needed, or left to sums over the page
+ * before, which nw_index_ahead() tells of it.
+ *
  * A page that follows another one is often in the next buffer, or in the one
  * before: that of an index that was built, or read, in one go, into buffers
  * never used or freed together.  To look there first spares a search of the
@@ -269,6 +277,10 @@ nw_index_pin(NwIndexPart *part, BlockNumber block, NwTrail *trail, int from, boo
 	return buffer;
 }
 
+/*
+ * Collect the visible rows of a code page, of the classes wanted (by the
+ * reader's numbers; NULL for all), and go on to the next page of its list.
+ */
 void
 nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at, const bool *wanted,
                    NwPageRows *rows)
@@ -294,7 +306,7 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at, const
 		if (!ItemPointerIsValid(&slots.tid[i]))
 			continue;
 		if (at->list != NW_COMMON_LIST && class != at->class)
-			nw_index_report_class(part, &slots.tid[i]);
+			nw_report_wrong_class(part->index, &slots.tid[i]);
 		if (class < (uint32) part->nclasses && wanted && !wanted[nw_index_class(part, class)])
 			continue;
 		rows->slot[rows->n] = i;
@@ -312,7 +324,7 @@ nw_index_read_page(NwIndexReader *reader, NwIndexPart *part, NwPageAt *at, const
 
 		/* a class not known yet belongs to rows too new to be seen */
 		if ((uint32) rows->class[i] >= (uint32) part->nclasses)
-			nw_index_report_class(part, &rows->tid[i]);
+			nw_report_wrong_class(part->index, &rows->tid[i]);
 		rows->slot[kept] = rows->slot[i];
 		rows->class[kept] = rows->class[i];
 		rows->tid[kept] = rows->tid[i];
@@ -393,6 +405,7 @@ copy_vector(NwIndexPart *part, const NwPageRows *rows, int which, int offset, in
 	}
 }
 
+/* Read the vectors x [n][dim] of the rows of a page. */
 void
 nw_index_read_vectors(NwIndexPages *pages, NwPageRows *rows, float *x)
 {
@@ -434,6 +447,7 @@ measure_run(const NwIndexPart *part, const NwQuery *query, const float *x, int n
 	nw_index_ahead_end();
 }
 
+/* Measure a query against the rows of a page. */
 void
 nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows, const NwQuery *query, double *measure)
 {
@@ -476,6 +490,10 @@ nw_index_measure_page(NwIndexPages *pages, NwPageRows *rows, const NwQuery *quer
 	unpin_vectors(rows);
 }
 
+/*
+ * Go to the next page; NULL at the end.  Its vectors have to be read, or
+ * measured, before the next call.
+ */
 NwPageRows *
 nw_index_next_page(NwIndexPages *pages)
 {
@@ -496,6 +514,7 @@ nw_index_next_page(NwIndexPages *pages)
 	return current;
 }
 
+/* Go to the first code page of a list (there may be none). */
 void
 nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader, NwIndexPart *part, NwPageAt first,
                     const bool *wanted)
@@ -514,6 +533,7 @@ nw_index_first_page(NwIndexPages *pages, NwIndexReader *reader, NwIndexPart *par
 	(void) nw_index_next_page(pages);
 }
 
+/* Go to the next page of all; NULL at the end. */
 NwPageRows *
 nw_index_walk(NwIndexReader *reader, NwIndexWalk *walk)
 {
@@ -538,6 +558,7 @@ nw_index_walk(NwIndexReader *reader, NwIndexWalk *walk)
 	return NULL;
 }
 
+/* Hand all rows to a callback, as nw_scan_run() does. */
 void
 nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 {
@@ -569,6 +590,7 @@ nw_index_read_rows(NwIndexReader *reader, NwRowCallback callback, void *arg)
 	pfree(walk);
 }
 
+/* The output text of the id of a row that was read; NULL for a null id. */
 char *
 nw_index_fetch_id(NwIndexReader *reader, const NwSource *source, NwTextOut *id_out, int number,
                   ItemPointer tid)
@@ -585,11 +607,7 @@ nw_index_fetch_id(NwIndexReader *reader, const NwSource *source, NwTextOut *id_o
 	check_tid(part, tid);
 	if (!table_index_fetch_tuple(part->fetch, &root, reader->snapshot, part->slot, &call_again,
 	                             &all_dead))
-		ereport(ERROR, (errcode(ERRCODE_INDEX_CORRUPTED),
-		                errmsg("row (%u,%u) of index \"%s\" is not in the table",
-		                       ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid),
-		                       RelationGetRelationName(part->index)),
-		                errhint("Please REINDEX it.")));
+		nw_report_lost_row(part->index, tid);
 
 	/* the row's own place, not the head of its HOT chain */
 	if (source->id == NULL)

@@ -20,6 +20,8 @@
 #include "utils/memutils.h"
 
 #include "index/bounds.h"
+#include "index/search.h"
+#include "math/verdict.h"
 
 #define MARGIN 1e-6
 #define ROUNDING 1e-14 /* of a logarithm, relative */
@@ -40,41 +42,17 @@
 /* Lists are judged anew after exact passes over so many slots for a class. */
 #define SLOTS_PER_CLASS 0.25
 
-int
-nw_search_place(Search *search, int number)
-{
-	SearchClass *class;
-
-	if (search->place[number] >= 0)
-		return search->place[number];
-	if (search->nclasses == search->allocated)
-	{
-		search->allocated = Max(64, 2 * search->allocated);
-		search->class =
-			search->class == NULL
-				? palloc_extended(search->allocated * sizeof(SearchClass), MCXT_ALLOC_HUGE)
-				: repalloc_huge(search->class, search->allocated * sizeof(SearchClass));
-	}
-	class = &search->class[search->nclasses];
-	memset(class, 0, sizeof(SearchClass));
-	class->number = number;
-	nw_mass_clear(&class->mass);
-	search->wanted[number] = true;
-	search->place[number] = search->nclasses++;
-	return search->place[number];
-}
-
 /* Add the bounds of a list to those of its class. */
 static inline void
-add_unit(Search *search, const Unit *unit)
+add_list(NwSearch *search, const NwSearchList *list)
 {
-	add_log(&search->class[unit->class].lower, unit->lower);
-	add_log(&search->class[unit->class].upper, unit->upper);
+	nw_log_sum_add(&search->class[list->class].lower, list->lower);
+	nw_log_sum_add(&search->class[list->class].upper, list->upper);
 }
 
 /* Begin to add up the bounds of a class. */
 static inline void
-begin_class(SearchClass *class)
+begin_class(NwSearchClass *class)
 {
 	class->lower = class->common.lower;
 	class->upper = class->common.upper;
@@ -82,12 +60,12 @@ begin_class(SearchClass *class)
 
 /* Add up the bounds of each class. */
 static void
-sum_classes(Search *search)
+sum_classes(NwSearch *search)
 {
 	for (int i = 0; i < search->nclasses; i++)
 		begin_class(&search->class[i]);
-	for (int i = 0; i < search->nunits; i++)
-		add_unit(search, &search->unit[i]);
+	for (int i = 0; i < search->nlists; i++)
+		add_list(search, &search->list[i]);
 }
 
 /* What a class has to reach to contend with one of a lower bound. */
@@ -102,18 +80,18 @@ least_beside(double lead)
  * be the answer: of a million there may be a handful.
  */
 static void
-take_contenders(Search *search)
+take_contenders(NwSearch *search)
 {
 	double lead = -HUGE_VAL;
 	double least;
 
 	for (int i = 0; i < search->nall; i++)
-		lead = Max(lead, log_of(&search->common[i].lower));
+		lead = Max(lead, nw_log_sum(&search->common[i].lower));
 	least = least_beside(lead);
 	for (int i = 0; i < search->nall; i++)
 	{
-		const CommonSums *sums = &search->common[i];
-		double upper = log_of(&sums->upper);
+		const NwCommonSums *sums = &search->common[i];
+		double upper = nw_log_sum(&sums->upper);
 
 		if (upper > -HUGE_VAL && (search->place[i] >= 0 || upper >= least))
 		{
@@ -129,7 +107,7 @@ take_contenders(Search *search)
  * still be the answer.  Returns the leader where no other could be, else -1.
  */
 static int
-judge(Search *search)
+judge(NwSearch *search)
 {
 	double least;
 	double highest = -HUGE_VAL;
@@ -140,7 +118,7 @@ judge(Search *search)
 	search->wanted_slots = 0;
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		double lower = log_of(&search->class[i].lower);
+		double lower = nw_log_sum(&search->class[i].lower);
 
 		if (lower > search->lead)
 		{
@@ -151,12 +129,12 @@ judge(Search *search)
 	least = least_beside(search->lead);
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		SearchClass *class = &search->class[i];
-		double upper = log_of(&class->upper);
+		NwSearchClass *class = &search->class[i];
+		double upper = nw_log_sum(&class->upper);
 
 		/* once out, a class stays out, whatever rounding would say */
 		search->wanted[class->number] &= upper > -HUGE_VAL && upper >= least;
-		if (!is_wanted(search, i))
+		if (!nw_search_wants(search, i))
 			continue;
 		contenders++;
 		search->wanted_slots += class->slots;
@@ -171,7 +149,7 @@ judge(Search *search)
 
 /* The same, where the bounds of any list have changed. */
 static int
-find_leader(Search *search)
+find_leader(NwSearch *search)
 {
 	sum_classes(search);
 	return judge(search);
@@ -193,7 +171,7 @@ compare_numbers(const void *a, const void *b)
  * a row are wider than the lead of the first class over one in the middle.
  */
 static bool
-codes_are_vague(const Search *search)
+codes_are_vague(const NwSearch *search)
 {
 	double *mean;
 	double width = HUGE_VAL;
@@ -205,14 +183,14 @@ codes_are_vague(const Search *search)
 	mean = palloc_extended(Max(search->nclasses, 1) * sizeof(double), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		const SearchClass *class = &search->class[i];
+		const NwSearchClass *class = &search->class[i];
 		double upper;
 
-		if (!is_wanted(search, i) || class->coded_slots == 0)
+		if (!nw_search_wants(search, i) || class->coded_slots == 0)
 			continue;
-		upper = log_of(&class->coded);
+		upper = nw_log_sum(&class->coded);
 		mean[n++] = upper - nw_log((double) class->coded_slots);
-		width = Min(width, upper - log_of(&class->coded_lower));
+		width = Min(width, upper - nw_log_sum(&class->coded_lower));
 	}
 	qsort(mean, n, sizeof(double), compare_numbers);
 	vague = n > 1 && width > mean[0] - mean[n / 2];
@@ -222,10 +200,10 @@ codes_are_vague(const Search *search)
 
 /* Say whether a list is worth refining by its codes. */
 static bool
-is_refinable(const Search *search, const Unit *unit)
+is_refinable(const NwSearch *search, const NwSearchList *list)
 {
-	return unit->state == UNIT_LIST && is_wanted(search, unit->class) &&
-	       unit->upper >= search->lead - LIGHT;
+	return list->by == NW_BY_BALL && nw_search_wants(search, list->class) &&
+	       list->upper >= search->lead - LIGHT;
 }
 
 /*
@@ -234,18 +212,19 @@ is_refinable(const Search *search, const Unit *unit)
  * classes do not come back, and the lead only grows.
  */
 static bool
-refine_heaviest(Search *search, int64 slots)
+refine_heaviest(NwSearch *search, int64 slots)
 {
 	bool any = false;
 
 	while (slots > 0 && !binaryheap_empty(search->heaviest_first))
 	{
-		Unit *unit = (Unit *) DatumGetPointer(binaryheap_remove_first(search->heaviest_first));
+		NwSearchList *list =
+			(NwSearchList *) DatumGetPointer(binaryheap_remove_first(search->heaviest_first));
 
-		if (is_refinable(search, unit))
+		if (is_refinable(search, list))
 		{
-			nw_bounds_refine_by_code(search, unit);
-			slots -= unit->slots;
+			nw_bounds_refine_by_code(search, list);
+			slots -= list->slots;
 			any = true;
 		}
 	}
@@ -254,19 +233,19 @@ refine_heaviest(Search *search, int64 slots)
 
 /* Refine the heaviest list of each contender of which nothing is coded yet. */
 static void
-refine_one_each(Search *search)
+refine_one_each(NwSearch *search)
 {
-	Unit **heaviest = palloc_extended(Max(search->nclasses, 1) * sizeof(Unit *),
-	                                  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	NwSearchList **heaviest = palloc_extended(Max(search->nclasses, 1) * sizeof(NwSearchList *),
+	                                          MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
-	for (int i = 0; i < search->nunits; i++)
+	for (int i = 0; i < search->nlists; i++)
 	{
-		Unit *unit = &search->unit[i];
-		Unit **best = &heaviest[unit->class];
+		NwSearchList *list = &search->list[i];
+		NwSearchList **best = &heaviest[list->class];
 
-		if (search->class[unit->class].coded_slots == 0 && is_refinable(search, unit) &&
-		    (*best == NULL || unit->upper > (*best)->upper))
-			*best = unit;
+		if (search->class[list->class].coded_slots == 0 && is_refinable(search, list) &&
+		    (*best == NULL || list->upper > (*best)->upper))
+			*best = list;
 	}
 	for (int i = 0; i < search->nclasses; i++)
 	{
@@ -280,8 +259,8 @@ refine_one_each(Search *search)
 static int
 compare_weights(Datum a, Datum b, void *arg)
 {
-	double x = ((const Unit *) DatumGetPointer(a))->weight;
-	double y = ((const Unit *) DatumGetPointer(b))->weight;
+	double x = ((const NwSearchList *) DatumGetPointer(a))->weight;
+	double y = ((const NwSearchList *) DatumGetPointer(b))->weight;
 
 	(void) arg;
 	return (x > y) - (x < y);
@@ -289,13 +268,13 @@ compare_weights(Datum a, Datum b, void *arg)
 
 /* Have the heaviest lists at hand; few of them may be wanted. */
 static void
-order_by_weight(Search *search)
+order_by_weight(NwSearch *search)
 {
-	search->heaviest_first = binaryheap_allocate(Max(search->nunits, 1), compare_weights, NULL);
-	for (int i = 0; i < search->nunits; i++)
+	search->heaviest_first = binaryheap_allocate(Max(search->nlists, 1), compare_weights, NULL);
+	for (int i = 0; i < search->nlists; i++)
 	{
-		search->unit[i].weight = search->unit[i].upper;
-		binaryheap_add_unordered(search->heaviest_first, PointerGetDatum(&search->unit[i]));
+		search->list[i].weight = search->list[i].upper;
+		binaryheap_add_unordered(search->heaviest_first, PointerGetDatum(&search->list[i]));
 	}
 	binaryheap_build(search->heaviest_first);
 }
@@ -304,8 +283,8 @@ order_by_weight(Search *search)
 static int
 compare_gains(const void *a, const void *b)
 {
-	const Unit *x = *(Unit *const *) a;
-	const Unit *y = *(Unit *const *) b;
+	const NwSearchList *x = *(NwSearchList *const *) a;
+	const NwSearchList *y = *(NwSearchList *const *) b;
 
 	if (x->class != y->class)
 		return x->class < y->class ? -1 : 1;
@@ -314,45 +293,46 @@ compare_gains(const void *a, const void *b)
 
 /* Put the lists of each class in the order in which they are read exactly. */
 static void
-order_by_gain(Search *search)
+order_by_gain(NwSearch *search)
 {
 	double top = -HUGE_VAL;
 
-	search->order = palloc_extended(Max(search->nunits, 1) * sizeof(Unit *), MCXT_ALLOC_HUGE);
-	for (int i = 0; i < search->nunits; i++)
+	search->order =
+		palloc_extended(Max(search->nlists, 1) * sizeof(NwSearchList *), MCXT_ALLOC_HUGE);
+	for (int i = 0; i < search->nlists; i++)
 	{
-		search->order[i] = &search->unit[i];
-		top = Max(top, search->unit[i].upper);
+		search->order[i] = &search->list[i];
+		top = Max(top, search->list[i].upper);
 	}
-	for (int i = 0; i < search->nunits; i++)
+	for (int i = 0; i < search->nlists; i++)
 	{
-		Unit *unit = &search->unit[i];
+		NwSearchList *list = &search->list[i];
 
-		unit->gain = (nw_exp(unit->upper - top) - nw_exp(unit->lower - top)) / unit->slots;
-		if (isnan(unit->gain)) /* nothing is known, of any */
-			unit->gain = HUGE_VAL;
+		list->gain = (nw_exp(list->upper - top) - nw_exp(list->lower - top)) / list->slots;
+		if (isnan(list->gain)) /* nothing is known, of any */
+			list->gain = HUGE_VAL;
 	}
-	qsort(search->order, search->nunits, sizeof(Unit *), compare_gains);
-	for (int i = 0; i < search->nunits; i++)
+	qsort(search->order, search->nlists, sizeof(NwSearchList *), compare_gains);
+	for (int i = 0; i < search->nlists; i++)
 	{
-		SearchClass *class = &search->class[search->order[i]->class];
+		NwSearchClass *class = &search->class[search->order[i]->class];
 
 		if (i == 0 || search->order[i]->class != search->order[i - 1]->class)
-			class->first_unit = class->next_unit = i;
-		class->end_unit = i + 1;
+			class->first_list = class->next_list = i;
+		class->end_list = i + 1;
 	}
 }
 
 /* What the next list of a class would tell; -1 where all are read. */
 static double
-next_gain(const Search *search, int number)
+next_gain(const NwSearch *search, int number)
 {
-	const SearchClass *class;
+	const NwSearchClass *class;
 
 	if (number < 0)
 		return -1;
 	class = &search->class[number];
-	return class->next_unit < class->end_unit ? search->order[class->next_unit]->gain : -1;
+	return class->next_list < class->end_list ? search->order[class->next_list]->gain : -1;
 }
 
 /*
@@ -361,7 +341,7 @@ next_gain(const Search *search, int number)
  * any that is still wanted.  Returns -1 where all are read.
  */
 static int
-choose_class(const Search *search)
+choose_class(const NwSearch *search)
 {
 	double leading = next_gain(search, search->leading);
 	double challenger = next_gain(search, search->challenger);
@@ -370,7 +350,7 @@ choose_class(const Search *search)
 		return leading >= challenger ? search->leading : search->challenger;
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		if (is_wanted(search, i) && next_gain(search, i) >= 0)
+		if (nw_search_wants(search, i) && next_gain(search, i) >= 0)
 			return i;
 	}
 	return -1;
@@ -378,20 +358,20 @@ choose_class(const Search *search)
 
 /* Read some of a class exactly, and add up its bounds again. */
 static void
-read_class(Search *search, int number, int64 slots)
+read_class(NwSearch *search, int number, int64 slots)
 {
-	SearchClass *class = &search->class[number];
+	NwSearchClass *class = &search->class[number];
 
-	while (slots > 0 && class->next_unit < class->end_unit)
+	while (slots > 0 && class->next_list < class->end_list)
 	{
-		Unit *unit = search->order[class->next_unit++];
+		NwSearchList *list = search->order[class->next_list++];
 
-		nw_bounds_refine_exactly(search, unit);
-		slots -= unit->slots;
+		nw_bounds_refine_exactly(search, list);
+		slots -= list->slots;
 	}
 	begin_class(class);
-	for (int i = class->first_unit; i < class->end_unit; i++)
-		add_unit(search, search->order[i]);
+	for (int i = class->first_list; i < class->end_list; i++)
+		add_list(search, search->order[i]);
 }
 
 /*
@@ -399,7 +379,7 @@ read_class(Search *search, int number, int64 slots)
  * contenders are read.
  */
 static int
-settle_exactly(Search *search)
+settle_exactly(NwSearch *search)
 {
 	int64 slots = (int64) (search->nclasses * SLOTS_PER_CLASS) + 1;
 	int leader;
@@ -421,7 +401,7 @@ settle_exactly(Search *search)
 
 /* The label of a class, copied. */
 static NwBytes
-class_text(const Search *search, int class, MemoryContext mcxt)
+class_text(const NwSearch *search, int class, MemoryContext mcxt)
 {
 	NwBytes text = nw_index_class_text(search->reader, search->class[class].number);
 
@@ -433,7 +413,7 @@ class_text(const Search *search, int class, MemoryContext mcxt)
  * Their labels are read only where that is to be told.
  */
 static int
-compare_masses(Search *search)
+compare_masses(NwSearch *search)
 {
 	Size n = Max(search->nclasses, 1);
 	NwVerdict verdict = {.class = palloc_extended(n * sizeof(int), MCXT_ALLOC_HUGE),
@@ -444,9 +424,9 @@ compare_masses(Search *search)
 
 	for (int i = 0; i < search->nclasses; i++)
 	{
-		const SearchClass *class = &search->class[i];
+		const NwSearchClass *class = &search->class[i];
 
-		if (!is_wanted(search, i) || nw_mass_is_empty(&class->mass))
+		if (!nw_search_wants(search, i) || nw_mass_is_empty(&class->mass))
 			continue;
 		verdict.class[verdict.n] = i;
 		verdict.value[verdict.n++] = nw_mass_value(&class->mass);
@@ -479,7 +459,7 @@ compare_masses(Search *search)
 
 /* Note which classes the caller admits; false where one is not known. */
 static bool
-admit_classes(Search *search, const NwFilter *filter)
+admit_classes(NwSearch *search, const NwFilter *filter)
 {
 	if (filter->classes == NULL)
 		return true;
@@ -501,7 +481,7 @@ admit_classes(Search *search, const NwFilter *filter)
 
 /* Look for a visible row of a class. */
 static bool
-has_row(Search *search, int number)
+has_row(NwSearch *search, int number)
 {
 	int place = search->place[number];
 	bool found = false;
@@ -510,18 +490,18 @@ has_row(Search *search, int number)
 	    (place >= 0 && search->class[place].lower.sum > 0))
 		return true;
 	search->wanted[number] = true;
-	for (int i = -search->reader->nparts; i < search->nunits && !found; i++)
+	for (int i = -search->reader->nparts; i < search->nlists && !found; i++)
 	{
-		int which = i < 0 ? -i - 1 : search->unit[i].part;
+		int which = i < 0 ? -i - 1 : search->list[i].part;
 		NwIndexPart *part = &search->reader->part[which];
-		uint32 list = i < 0 ? NW_COMMON_LIST : search->unit[i].first.list;
+		uint32 list_number = i < 0 ? NW_COMMON_LIST : search->list[i].first.list;
 		NwPageAt at;
 		NwListData data;
 
-		if (i >= 0 && search->unit[i].class != place)
+		if (i >= 0 && search->list[i].class != place)
 			continue;
-		nw_list_read(part->index, &part->meta, list, &data);
-		at = nw_list_start(list, &data);
+		nw_list_read(part->index, &part->meta, list_number, &data);
+		at = nw_list_start(list_number, &data);
 		while (BlockNumberIsValid(at.block) && !found)
 		{
 			NwPageRows *rows = &search->pages.rows[0];
@@ -539,7 +519,7 @@ has_row(Search *search, int number)
  * Bounds may have settled the answer without looking into a class at all.
  */
 static bool
-classes_have_rows(Search *search)
+classes_have_rows(NwSearch *search)
 {
 	if (search->nasked > 0)
 		memset(search->wanted, 0, search->nall);
@@ -551,9 +531,12 @@ classes_have_rows(Search *search)
 	return true;
 }
 
-/* Decide. */
+/*
+ * Find the heaviest class, by bounds as long as these tell more, then exactly; -1 where
+ * none has any mass.
+ */
 static int
-decide(Search *search)
+decide(NwSearch *search)
 {
 	int64 slots = (int64) (search->slots * FIRST_SHARE) + 1;
 	int leader;
@@ -561,7 +544,7 @@ decide(Search *search)
 	if (search->common_slots > 0)
 	{
 		search->common =
-			palloc_extended(search->nall * sizeof(CommonSums), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+			palloc_extended(search->nall * sizeof(NwCommonSums), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 		nw_bounds_take_common(search);
 		take_contenders(search);
 	}
@@ -584,20 +567,20 @@ decide(Search *search)
 
 /* Add up what the search has cost. */
 static void
-count_work(Search *search)
+count_work(NwSearch *search)
 {
 	NwSearchWork *work = search->work;
 
-	for (int i = 0; i < search->nunits; i++)
+	for (int i = 0; i < search->nlists; i++)
 	{
-		const Unit *unit = &search->unit[i];
+		const NwSearchList *list = &search->list[i];
 
 		work->lists++;
-		work->supports += unit->slots;
-		if (unit->state == UNIT_LIST)
+		work->supports += list->slots;
+		if (list->by == NW_BY_BALL)
 		{
 			work->lists_pruned++;
-			work->by_list += unit->slots;
+			work->by_list += list->slots;
 		}
 	}
 	work->supports += search->common_slots;
@@ -605,12 +588,17 @@ count_work(Search *search)
 	work->reading = search->reader->work;
 }
 
+/*
+ * Find the label of the class that has the most mass, among those admitted; false
+ * where the bounds leave open whether a class asked for has any support, which is
+ * then for an exact pass to say.  The answer is that of an exact pass, ties included.
+ */
 bool
 nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *filter,
                 NwSearchWork *work, NwBytes *label)
 {
-	Search *search = palloc0(sizeof(Search));
-	uint64 lists = 0;
+	NwSearch *search = palloc0(sizeof(NwSearch));
+	uint64 nlists = 0;
 	int answer;
 
 	memset(work, 0, sizeof(NwSearchWork));
@@ -622,13 +610,13 @@ nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *fil
 	if (search->nall == 0)
 		return false;
 	for (int i = 0; i < reader->nparts; i++)
-		lists += reader->part[i].meta.nlists;
+		nlists += reader->part[i].meta.nlists;
 	search->wanted = palloc_extended(search->nall, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	search->place = palloc_extended(search->nall * sizeof(int32), MCXT_ALLOC_HUGE);
 	memset(search->place, -1, search->nall * sizeof(int32));
-	search->unit = palloc_extended(lists * sizeof(Unit), MCXT_ALLOC_HUGE);
+	search->list = palloc_extended(nlists * sizeof(NwSearchList), MCXT_ALLOC_HUGE);
 	search->t = palloc(query->dim * sizeof(float));
-	search->center = palloc(query->dim * sizeof(float));
+	search->centre = palloc(query->dim * sizeof(float));
 	if (!admit_classes(search, filter))
 		return false;
 	for (int i = 0; i < reader->nparts; i++)

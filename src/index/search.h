@@ -13,20 +13,15 @@
 /* What a search has cost, and where its supports were settled. */
 typedef struct NwSearchWork
 {
-	int64 lists;        /* with a centre of their own, */
-	int64 lists_pruned; /* never looked into */
+	int64 lists;        /* the common list aside */
+	int64 lists_pruned; /* lists never looked into */
 	int64 supports;     /* slots that may hold a row */
-	int64 by_list;      /* settled by the bound of their list, */
-	int64 by_code;      /* by that of their code, */
-	int64 exact;        /* read exactly */
+	int64 by_list;      /* supports settled by the bound of their list */
+	int64 by_code;      /* supports settled by that of their code */
+	int64 exact;        /* supports read exactly */
 	NwIndexWork reading;
 } NwSearchWork;
 
-/*
- * Find the label of the class that has the most mass, among those admitted; false
- * where the bounds leave open whether a class asked for has any support, which is
- * then for an exact pass to say.  The answer is that of an exact pass, ties included.
- */
 extern bool nw_index_search(NwIndexReader *reader, const NwQuery *query, const NwFilter *filter,
                             NwSearchWork *work, NwBytes *label);
 

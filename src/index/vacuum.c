@@ -4,7 +4,7 @@
  *
  * A dead row's slot becomes free for the next row of its list; nothing moves.
  * Pages are visited in the order of the file.  A plain exclusive lock is
- * enough: see nwindex.h.
+ * enough: see README.md.
  */
 #include "postgres.h"
 
@@ -13,13 +13,14 @@
 #include "miscadmin.h"
 
 #include "compat.h"
-#include "index/am.h"
+#include "index/page.h"
+#include "index/vacuum.h"
 
 /* The first page of a list that got a free slot. */
 typedef struct Freed
 {
-	BlockNumber page;
-	uint32 nth;
+	BlockNumber page; /* invalid where none did */
+	uint32 nth;       /* which page of the list that is */
 } Freed;
 
 /* Free the dead slots of a code page; returns the number of them. */
@@ -82,14 +83,12 @@ reuse_page(Relation index, const NwMeta *meta, uint32 number, const Freed *freed
 static NwPageKind
 kind_of(const NwMeta *meta, BlockNumber block, Page page)
 {
-	uint64 centers = (uint64) meta->nlists * meta->dim * sizeof(float);
-
 	if (block == 0)
 		return NW_PAGE_META;
-	if (block - meta->first_lists <= (meta->nlists - 1) / NW_LISTS_PER_PAGE)
+	if (block - meta->first_lists < nw_list_pages(meta->nlists))
 		return NW_PAGE_LISTS;
-	if (block - meta->first_centers <= (centers - 1) / NW_PAGE_ROOM)
-		return NW_PAGE_CENTERS;
+	if (block - meta->first_centres < nw_centre_pages(meta->nlists, meta->dim))
+		return NW_PAGE_CENTRES;
 	switch (NwPageGetTail(page)->kind)
 	{
 		case NW_PAGE_LABELS:
@@ -101,6 +100,7 @@ kind_of(const NwMeta *meta, BlockNumber block, Page page)
 	}
 }
 
+/* Free the slots of all rows that VACUUM has found dead. */
 IndexBulkDeleteResult *
 nw_index_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
                      IndexBulkDeleteCallback callback, void *callback_state)
@@ -159,6 +159,7 @@ nw_index_bulk_delete(IndexVacuumInfo *info, IndexBulkDeleteResult *stats,
 	return stats;
 }
 
+/* Tell the size of an index that was vacuumed. */
 IndexBulkDeleteResult *
 nw_index_vacuum_cleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *stats)
 {

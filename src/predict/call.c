@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "index/choose.h"
+#include "index/usable.h"
 #include "predict/cache.h"
 #include "predict/call.h"
 #include "predict/pass.h"

@@ -5,7 +5,7 @@
  */
 #include "postgres.h"
 
-#include "index/choose.h"
+#include "index/usable.h"
 #include "predict/route.h"
 
 /* Note what rows out of an index depend on. */

@@ -183,13 +183,13 @@ nw_vector_parse(const char *text)
 	Oid input;
 	Oid ioparam;
 	Datum datum;
-	int room = nw_vectext_room(text);
+	int room = nw_vector_text_room(text);
 
 	/* the first prediction of a connection need not load pgvector for it */
 	if (room > 0)
 	{
 		float *x = palloc(room * sizeof(float));
-		int dim = nw_vectext_read(text, x, room);
+		int dim = nw_vector_text_read(text, x, room);
 
 		if (dim > 0)
 			return (NwVectorData) {x, dim};

@@ -7,8 +7,7 @@
 
 #include "postgres.h"
 
-/* pgvector's own limits; a vector column may hold up to 16,000 dimensions. */
-#define NW_MAX_DIM 16000
+#include "bytes/vector_text.h"
 
 typedef enum NwVectorType
 {

@@ -45,9 +45,9 @@ def server():
     save('vote', 'far', vote((b'wren', -4e240, (77, 1, 1)), (b'heron', 4e240, (1 << 127, 1, 1 << 127))))
     save('bins', 'one', bins((3, 2, 2.5)))
     save('bins', 'four', bins((0, 0, 0), (5, 1, 1.75), (1000000, 700000, 600000.5), (1 << 40, 0, 1 << 40)))
-    save('vectext', 'plain', b'[1,-2.5,3e-7]')
-    save('vectext', 'zeros', b'[0,-0,0.0,.5,5.,1e+3,1.17549435e-38,3.4028235e+38]')
-    save('vectext', 'open', b'[1,2')
+    save('vector_text', 'plain', b'[1,-2.5,3e-7]')
+    save('vector_text', 'zeros', b'[0,-0,0.0,.5,5.,1e+3,1.17549435e-38,3.4028235e+38]')
+    save('vector_text', 'open', b'[1,2')
 
 
 def label_page(size, *labels):
@@ -73,7 +73,7 @@ def tree_page(size, level, *keys):
     return bytes(page)
 
 
-def damage(kind, nlists, values, codes, following=0xffffffff):
+def index_page(kind, nlists, values, codes, following=0xffffffff):
     """A list and a page whose frame and checksums the target makes right."""
     how = kind - 1 | 8 | 16 | 32
     body = bytes(24) + struct.pack('<IIHH6II', *codes) + bytes(i % 256 for i in range(512 - 24 - 40 - 8))
@@ -86,10 +86,10 @@ def pages():
     full = (1, 2.5, 0.5, 0.1, 0.25, 4.0, 40, 3, 9, 1, 0)
     empty = (1, 0.0, 0.0, 0.0, 0.0, 0.0, 0, none, none, 0, 0)
     codes = (2, 1, 5, 1, 4, 5, none, none, none, none, 0)
-    save('damage', 'codes', damage(5, 3, full, codes))
-    save('damage', 'chain', damage(5, 3, full, (2, 1, 12) + codes[3:], 17))
+    save('index_page', 'codes', index_page(5, 3, full, codes))
+    save('index_page', 'chain', index_page(5, 3, full, (2, 1, 12) + codes[3:], 17))
     for kind in (1, 2, 3, 4, 6):
-        save('damage', 'kind-%d' % kind, damage(kind, 1, empty, codes))
+        save('index_page', 'kind-%d' % kind, index_page(kind, 1, empty, codes))
     save('label_page', 'empty', struct.pack('<H', 5) + label_page(64))
     save('label_page', 'three', struct.pack('<H', 9) + label_page(160, b'robin', b'', b'a wren'))
     save('tree_page', 'leaf', struct.pack('<HB', 40, 0) + tree_page(64, 0, 50, 3, 1 << 60, 40))

@@ -54,7 +54,7 @@ sub block
 	return $blocks[$kind][ $nth // 0 ] * BLOCK;
 }
 
-# A place of a slot on a page of codes, as nwindex_page.c lays it out
+# A place of a slot on a page of codes, as src/index/page.c lays it out
 sub slot_place
 {
 	my ($array, $slot) = @_;

@@ -184,9 +184,9 @@ check_bins(int n)
 static int
 read_text(const char *text, float *first)
 {
-	int room = nw_vectext_room(text);
+	int room = nw_vector_text_room(text);
 	float *x = check_alloc((size_t) room * sizeof(float));
-	int dim = room > 0 ? nw_vectext_read(text, x, room) : 0;
+	int dim = room > 0 ? nw_vector_text_read(text, x, room) : 0;
 
 	*first = dim > 0 ? x[0] : 0;
 	free(x);
@@ -207,7 +207,7 @@ check_text(void)
 		CHECK(read_text(no[i], &first) == 0, "%s", no[i]);
 	CHECK(read_text("[1,-2.5,3e-7]", &first) == 3 && first == 1, "three");
 	CHECK(read_text("[-2.5]", &first) == 1 && first == -2.5f, "one");
-	CHECK(nw_vectext_read("[1,2,3]", &first, 1) == 0, "no room");
+	CHECK(nw_vector_text_read("[1,2,3]", &first, 1) == 0, "no room");
 	for (int n = 15999; n <= 16001; n++)
 	{
 		for (int i = 0; i < n; i++)

@@ -1,0 +1,228 @@
+/*
+ * index/usable.c
+ *		Decide whether a set may be read through an nw index, or needs the executor.
+ *
+ * The executor engine is always right.  An index is read directly, so whatever
+ * the executor would have done is settled here first: locks, privileges,
+ * row-level security, whether the rows are where they seem to be, and whether
+ * this snapshot may use the index at all.  Where there is doubt, the executor it is.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/visibilitymap.h"
+#include "access/xact.h"
+#include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "compat.h"
+#include "index/am.h"
+#include "index/definition.h"
+#include "index/other_extensions.h"
+#include "index/usable.h"
+
+int nw_engine = NW_ENGINE_AUTO;
+
+/*
+ * Where fewer pages of a table are all-visible, looking rows up in the heap
+ * takes longer than reading the heap in order.
+ */
+#define ALL_VISIBLE_SHARE 0.7
+
+/* Check the privileges on the columns that will be read, as the executor does. */
+static void
+check_privileges(const NwSource *source, Relation heap, bool ids)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	const char *names[] = {source->embedding, source->label, ids ? source->id : NULL};
+	Bitmapset *columns = NULL;
+
+	rte->rtekind = RTE_RELATION;
+	rte->relid = source->relid;
+	rte->relkind = heap->rd_rel->relkind;
+	rte->rellockmode = AccessShareLock;
+	rte->inFromCl = true;
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		if (names[i])
+			columns = bms_add_member(columns, get_attnum(source->relid, names[i]) -
+			                                      FirstLowInvalidHeapAttributeNumber);
+	}
+	if (ids && source->id == NULL)
+		columns = bms_add_member(columns, SelfItemPointerAttributeNumber -
+		                                      FirstLowInvalidHeapAttributeNumber);
+	nw_check_select(rte, columns);
+}
+
+/*
+ * Say whether an index has all rows that the active snapshot sees.
+ *
+ * A build leaves out rows that nobody on the primary can see any more, and
+ * CREATE INDEX CONCURRENTLY waits for snapshots of the primary alone; so a
+ * snapshot of a standby may see rows that an index made after it lacks.  One that
+ * sees the transaction that made the index, or put another file in its place,
+ * sees the end of those rows, too.
+ */
+static bool
+index_is_complete(Relation index)
+{
+	Snapshot snapshot = GetActiveSnapshot();
+	HeapTuple tuple;
+	bool complete;
+
+	if (!snapshot->takenDuringRecovery)
+		return true;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(index)));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	complete = !XidInMVCCSnapshot(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), snapshot) &&
+	           !XidInMVCCSnapshot(HeapTupleHeaderGetXmin(tuple->t_data), snapshot);
+	ReleaseSysCache(tuple);
+	return complete;
+}
+
+/* Say whether an index covers a set and may be used under this snapshot. */
+static bool
+index_serves(const NwSource *source, Relation heap, Relation index)
+{
+	Form_pg_index form = index->rd_index;
+	Oid heapid = RelationGetRelid(heap);
+
+	if (!nw_index_is_ours(index) || !form->indisvalid || !form->indislive || form->indnatts != 2 ||
+	    form->indkey.values[NW_INDEX_EMBEDDING] != get_attnum(heapid, source->embedding) ||
+	    form->indkey.values[NW_INDEX_LABEL] != get_attnum(heapid, source->label) ||
+	    nw_index_has_predicate(index) || nw_index_has_expression(index))
+		return false;
+
+	/* built while rows of broken HOT chains could still be seen */
+	if (form->indcheckxmin &&
+	    !TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+	                           TransactionXmin))
+		return false;
+	return index_is_complete(index);
+}
+
+/* Say whether the visibility map will spare most look-ups in the heap. */
+static bool
+mostly_visible(Relation heap)
+{
+	BlockNumber pages = RelationGetNumberOfBlocks(heap);
+	BlockNumber visible;
+
+	visibilitymap_count(heap, &visible, NULL);
+	return visible >= pages * ALL_VISIBLE_SHARE;
+}
+
+/* Find the index of one table; false where there is none to be used. */
+static bool
+find_part(const NwSource *source, Oid heapid, NwIndexPart *part)
+{
+	Relation heap = table_open(heapid, AccessShareLock);
+	List *indexes;
+	ListCell *cell;
+
+	memset(part, 0, sizeof(NwIndexPart));
+	if ((heap->rd_rel->relkind == RELKIND_RELATION || heap->rd_rel->relkind == RELKIND_MATVIEW) &&
+	    RelationIsScannable(heap) && !RELATION_IS_OTHER_TEMP(heap) &&
+	    heap->rd_tableam == GetHeapamTableAmRoutine())
+	{
+		indexes = RelationGetIndexList(heap);
+		foreach(cell, indexes)
+		{
+			Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+
+			if (part->index == NULL && index_serves(source, heap, index))
+				part->index = index;
+			else
+				index_close(index, NoLock);
+		}
+		list_free(indexes);
+	}
+	part->heap = heap;
+	return part->index != NULL && (nw_engine == NW_ENGINE_INDEX || mostly_visible(heap));
+}
+
+/* List the tables that hold a set's rows; NIL where the executor must look. */
+static List *
+list_tables(const NwSource *source)
+{
+	List *tables = NIL;
+	ListCell *cell;
+
+	switch (get_rel_relkind(source->relid))
+	{
+		case RELKIND_RELATION:
+			if (has_subclass(source->relid) &&
+			    find_inheritance_children(source->relid, NoLock) != NIL)
+				return NIL;
+			return list_make1_oid(source->relid);
+		case RELKIND_MATVIEW:
+			return list_make1_oid(source->relid);
+		case RELKIND_PARTITIONED_TABLE:
+			foreach(cell, find_all_inheritors(source->relid, AccessShareLock, NULL))
+			{
+				char kind = get_rel_relkind(lfirst_oid(cell));
+
+				if (kind == RELKIND_RELATION)
+					tables = lappend_oid(tables, lfirst_oid(cell));
+				else if (kind != RELKIND_PARTITIONED_TABLE)
+					return NIL;
+			}
+			return tables;
+		default:
+			return NIL;
+	}
+}
+
+/*
+ * Find indexes that cover a set, with locks and privileges settled, or return
+ * NULL where its rows are to be read through the executor: see nwhead.engine.
+ * ids says whether some ids will be asked for.
+ */
+NwIndexReader *
+nw_index_find(const NwSource *source, bool ids)
+{
+	NwIndexReader *reader;
+	List *tables;
+	ListCell *cell;
+	Relation rel;
+	bool all = true;
+
+	if (nw_engine == NW_ENGINE_EXECUTOR || source->distilled || source->weight ||
+	    source->label == NULL || IsolationIsSerializable() || nw_snapshots_expire() ||
+	    !IsMVCCSnapshot(GetActiveSnapshot()) ||
+	    check_enable_rls(source->relid, InvalidOid, true) == RLS_ENABLED)
+		return NULL;
+	tables = list_tables(source);
+	if (tables == NIL)
+		return NULL;
+
+	reader = palloc0(sizeof(NwIndexReader));
+	reader->mcxt = CurrentMemoryContext;
+	reader->part = palloc(list_length(tables) * sizeof(NwIndexPart));
+	foreach(cell, tables)
+	{
+		all = find_part(source, lfirst_oid(cell), &reader->part[reader->nparts++]);
+		if (!all)
+			break;
+	}
+	if (!all || nw_rows_are_elsewhere(source, tables, ids))
+	{
+		nw_index_end(reader);
+		return NULL;
+	}
+	rel = table_open(source->relid, NoLock);
+	check_privileges(source, rel, ids);
+	table_close(rel, NoLock);
+	return reader;
+}
