@@ -406,7 +406,7 @@ nw_index_build(Relation heap, Relation index, IndexInfo *info)
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 	nw_index_describe(index, &build.layout, &label_type);
-	nw_textout_init(&build.label_out, label_type, mcxt);
+	nw_text_out_init(&build.label_out, label_type, mcxt);
 	build.images = nw_images_create(mcxt);
 	build.class_allocated = 64;
 	build.class = palloc0(build.class_allocated * sizeof(BuildClass));

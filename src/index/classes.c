@@ -23,7 +23,7 @@
 NwBytes
 nw_label_image(Relation index, NwTextOut *out, Datum *label)
 {
-	NwBytes image = nw_textout_image(out, label);
+	NwBytes image = nw_text_out_image(out, label);
 
 	if (image.len > NW_INDEX_MAX_LABEL)
 		ereport(ERROR,
@@ -246,8 +246,8 @@ nw_labels_read(Relation index, const NwMeta *meta, NwTextOut *out, Datum **label
 	uint32 count;
 	uint64 key = 0;
 
-	nw_textout_init(out, TupleDescAttr(RelationGetDescr(index), NW_INDEX_LABEL)->atttypid,
-	                CurrentMemoryContext);
+	nw_text_out_init(out, TupleDescAttr(RelationGetDescr(index), NW_INDEX_LABEL)->atttypid,
+	                 CurrentMemoryContext);
 	nw_labels_begin(&cursor, index, meta);
 
 	/*

@@ -21,7 +21,7 @@
 #include "compat.h"
 #include "index/info.h"
 #include "index/search.h"
-#include "sql/args.h"
+#include "rows.h"
 
 /* Rows behind the common list, and free slots, above which REINDEX helps. */
 #define UNLISTED_SHARE 0.2
@@ -150,7 +150,7 @@ nw_index_lists(PG_FUNCTION_ARGS)
 	Datum *label;
 	int nclasses;
 
-	nw_begin_rows(fcinfo);
+	nw_rows_begin(fcinfo);
 	nw_index_open_owned(&owned, PG_GETARG_OID(0), AccessShareLock);
 	index = owned.index;
 	nw_meta_read(index, &meta, &layout);
@@ -172,7 +172,7 @@ nw_index_lists(PG_FUNCTION_ARGS)
 		nulls[1] = list == NW_COMMON_LIST;
 		values[0] = Int32GetDatum(list);
 		values[1] =
-			nulls[1] ? (Datum) 0 : nw_bytes_datum(nw_textout(&label_out, label[data.class]));
+			nulls[1] ? (Datum) 0 : nw_bytes_datum(nw_text_out(&label_out, label[data.class]));
 		values[2] = Int64GetDatum(contents.rows);
 		values[3] = Int64GetDatum(contents.slots);
 		values[4] = Int64GetDatum(contents.pages);

@@ -358,8 +358,8 @@ nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 	insertion.entry.tid = *tid;
 	insertion.entry.vector =
 		nw_vector_bytes(index, &insertion.layout, values[NW_INDEX_EMBEDDING], &vector);
-	nw_textout_init(&label_out, TupleDescAttr(RelationGetDescr(index), NW_INDEX_LABEL)->atttypid,
-	                mcxt);
+	nw_text_out_init(&label_out, TupleDescAttr(RelationGetDescr(index), NW_INDEX_LABEL)->atttypid,
+	                 mcxt);
 	label = values[NW_INDEX_LABEL];
 	nw_labels_begin(&labels, index, &insertion.meta);
 	class = nw_label_find_or_add(&labels, nw_label_image(index, &label_out, &label));

@@ -99,16 +99,6 @@ typedef struct BatchState
 	int64 smallest; /* the smallest class of any pass; 0 before */
 } BatchState;
 
-/* Complain about sets of different dimensions. */
-static void
-check_dim(const NwBatch *batch, int query_dim, int support_dim)
-{
-	if (query_dim != support_dim)
-		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
-		                errmsg("query has %d dimensions, but set \"%s\" has %d", query_dim,
-		                       batch->source->set->name, support_dim)));
-}
-
 /* Say whether the ids of supports matter. */
 static bool
 needs_ids(const NwBatch *batch)
@@ -159,6 +149,7 @@ init_state(NwBatch *batch, NwKernel kernel, double tau, NwLabels *labels)
 	batch->state = state;
 }
 
+/* Use a support that was packed and sorted before. */
 void
 nw_batch_open_support(NwBatch *batch, NwSupport *support)
 {
@@ -168,6 +159,10 @@ nw_batch_open_support(NwBatch *batch, NwSupport *support)
 	size_block(batch);
 }
 
+/*
+ * Read the support.  One that does not fit in nwhead.statement_cache is
+ * streamed once for each block of queries, or (measures) is an error.
+ */
 void
 nw_batch_open(NwBatch *batch)
 {
@@ -198,7 +193,8 @@ next_answer(NwBatch *batch, const float *x, int dim)
 
 	if (state->dim == 0)
 		state->dim = dim;
-	check_dim(batch, dim, state->dim);
+	if (dim != state->dim)
+		nw_report_dim(dim, batch->source->set->name, state->dim);
 	if (state->q == NULL)
 	{
 		/* the loops over a block of queries like whole cache lines */
@@ -216,8 +212,8 @@ next_answer(NwBatch *batch, const float *x, int dim)
 	answer->tally.labels = state->labels;
 	answer->truth_class = -1;
 	answer->own_row = -1;
-	nw_heaviest_init(&answer->tally.top, batch->top, state->labels, state->block_mcxt);
-	nw_heaviest_init(&answer->tally.others, batch->top, state->labels, state->block_mcxt);
+	nw_heaviest_init(&answer->tally.heaviest, batch->top, state->labels, state->block_mcxt);
+	nw_heaviest_init(&answer->tally.heaviest_others, batch->top, state->labels, state->block_mcxt);
 	if (state->kept)
 		answer->measure = state->kept + (Size) state->n * batch->support->n;
 	state->n++;
@@ -255,6 +251,7 @@ finish_counts(BatchState *state)
 	}
 }
 
+/* The rows of the smallest class, once a block has been answered. */
 int64
 nw_batch_smallest_class(const NwBatch *batch)
 {
@@ -351,16 +348,16 @@ offer_heaviest(NwBatch *batch, NwAnswer *answer, const Rows *rows, const double 
 {
 	for (int j = 0; j < rows->n; j++)
 	{
-		NwHeaviest *top = &answer->tally.top;
+		NwHeaviest *list = &answer->tally.heaviest;
 
 		if (batch->by_truth && rows->class[j] != answer->truth_class)
-			top = &answer->tally.others;
-		if (score[j] == -HUGE_VAL || (top->n == top->limit && score[j] < top->item[0].score))
+			list = &answer->tally.heaviest_others;
+		if (score[j] == -HUGE_VAL || (list->n == list->limit && score[j] < list->item[0].score))
 			continue;
-		nw_heaviest_offer(top, &(NwHeavy) {.score = score[j],
-		                                   .measure = measure[j],
-		                                   .class = rows->class[j],
-		                                   .id = rows->id ? rows->id[j] : NULL});
+		nw_heaviest_offer(list, &(NwHeavy) {.score = score[j],
+		                                    .measure = measure[j],
+		                                    .class = rows->class[j],
+		                                    .id = rows->id ? rows->id[j] : NULL});
 	}
 }
 
@@ -495,7 +492,8 @@ gather_row(const NwRow *row, void *arg)
 	Gathered *gathered = state->gathered;
 	int i = gathered->n++;
 
-	check_dim(batch, state->dim, row->vector.dim);
+	if (row->vector.dim != state->dim)
+		nw_report_dim(state->dim, batch->source->set->name, row->vector.dim);
 	memcpy(gathered->x + (Size) i * state->dim, row->vector.x, sizeof(float) * state->dim);
 	gathered->class[i] = nw_labels_add(state->labels, row->label);
 	if (nw_kernel_keeps_norms(state->kernel))
@@ -503,7 +501,7 @@ gather_row(const NwRow *row, void *arg)
 	gathered->log_weight[i] = nw_log(row->weight);
 	gathered->id[i] = NULL;
 	if (needs_ids(batch) && !row->id_isnull)
-		gathered->id[i] = nw_bytes_copy(gathered->id_mcxt, nw_textout(&gathered->id_out, row->id));
+		gathered->id[i] = nw_bytes_copy(gathered->id_mcxt, nw_text_out(&gathered->id_out, row->id));
 	if (gathered->n == NW_BLOCK_ROWS)
 		flush_gathered(batch);
 }
@@ -522,7 +520,7 @@ compare_streamed(NwBatch *batch)
 		gathered->x = MemoryContextAlloc(state->mcxt, sizeof(float) * NW_BLOCK_ROWS * state->dim);
 		gathered->id_mcxt =
 			AllocSetContextCreate(state->mcxt, "nwhead block ids", ALLOCSET_DEFAULT_SIZES);
-		nw_textout_init(&gathered->id_out, batch->source->id_type, state->mcxt);
+		nw_text_out_init(&gathered->id_out, batch->source->id_type, state->mcxt);
 		state->gathered = gathered;
 	}
 	nw_route_open(&route, batch->source, support_columns(batch), false);
@@ -557,13 +555,9 @@ flush_queries(NwBatch *batch)
 		if (answer->labelled)
 			answer->truth_class = nw_labels_find_text(state->labels, answer->truth);
 		if (!nw_tally_close(&answer->tally, state->block_mcxt) && answer->own_row < 0)
-			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			                errmsg("set \"%s\" has no support", batch->source->set->name),
-			                batch->leave_one_out
-			                    ? errdetail("No row with an embedding and a label is left.")
-			                    : errdetail("No row with an embedding and a label is visible.")));
-		nw_heaviest_sort(&answer->tally.top);
-		nw_heaviest_sort(&answer->tally.others);
+			nw_report_no_support(batch->source->set->name, batch->leave_one_out);
+		nw_heaviest_sort(&answer->tally.heaviest);
+		nw_heaviest_sort(&answer->tally.heaviest_others);
 		batch->callback(answer, batch->arg);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -573,6 +567,9 @@ flush_queries(NwBatch *batch)
 	state->query_ids = NULL;
 }
 
+/*
+ * Ask about a vector; id and truth (data NULL where unlabelled) are copied.
+ */
 void
 nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 {
@@ -599,6 +596,7 @@ nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 		flush_queries(batch);
 }
 
+/* Ask about a row of a packed set of queries. */
 void
 nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row)
 {
@@ -610,6 +608,7 @@ nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row)
 	             queries->labels->text[chunk->class[place]]);
 }
 
+/* Ask about a row of the packed support, without that row. */
 void
 nw_batch_ask_own(NwBatch *batch, int64 row)
 {
@@ -628,6 +627,7 @@ nw_batch_ask_own(NwBatch *batch, int64 row)
 		flush_queries(batch);
 }
 
+/* Answer what is still open. */
 void
 nw_batch_finish(NwBatch *batch)
 {
@@ -652,26 +652,28 @@ ask_row(const NwRow *row, void *arg)
 
 	if (!row->id_isnull)
 	{
-		NwBytes text = nw_textout(&scan->id_out, row->id);
+		NwBytes text = nw_text_out(&scan->id_out, row->id);
 
 		id = pnstrdup(text.data, text.len);
 	}
 	if (!row->label_isnull)
-		truth = nw_textout(&scan->truth_out, row->label);
+		truth = nw_text_out(&scan->truth_out, row->label);
 	nw_batch_ask(scan->batch, row->vector, id, truth);
 }
 
+/* Ask about all rows of a set. */
 void
 nw_batch_ask_set(NwBatch *batch, const NwSource *queries)
 {
 	QueryScan scan = {.batch = batch};
 
-	nw_textout_init(&scan.id_out, queries->id_type, CurrentMemoryContext);
+	nw_text_out_init(&scan.id_out, queries->id_type, CurrentMemoryContext);
 	if (OidIsValid(queries->label_type))
-		nw_textout_init(&scan.truth_out, queries->label_type, CurrentMemoryContext);
+		nw_text_out_init(&scan.truth_out, queries->label_type, CurrentMemoryContext);
 	nw_scan_run(nw_scan_plan(queries, NW_SCAN_TRUTH | NW_SCAN_ID, 0), ask_row, &scan);
 }
 
+/* All of it, for the rows of a set. */
 void
 nw_batch_run(NwBatch *batch, const NwSource *queries)
 {

@@ -19,7 +19,7 @@
  * That is enough where the rows depend on tables alone.  Views and policies
  * may also depend on settings, which any function may change between two
  * calls: their values are compared, too.  What depends on anything else is not
- * kept (see steady.c).
+ * kept (see dependence.c).
  *
  * Rows of foreign tables are seen under a snapshot of somebody else's.  They
  * serve only the expressions of one run of one query, not those that PL/pgSQL
@@ -43,7 +43,6 @@
 #include "predict/cache.h"
 #include "predict/statements.h"
 #include "sets/own_tables.h"
-#include "sets/steady.h"
 
 typedef struct Entry
 {
@@ -57,8 +56,8 @@ typedef struct Entry
 	Oid user;
 	int security_context;
 	bool row_security;
-	NwPins *pins; /* settings that matter; NULL where none does */
-	bool foreign; /* the run and the command must match too */
+	NwSettingValues *settings; /* of those that matter; NULL where none does */
+	bool foreign;              /* the run and the command must match too */
 	uint64 run;
 	CommandId command;
 
@@ -143,10 +142,14 @@ entry_matches(const Entry *entry, const NwCacheKey *key)
 	if (entry->user != user || entry->security_context != security_context ||
 	    entry->row_security != row_security)
 		return false;
-	return (entry->pins == NULL || nw_pins_hold(entry->pins)) &&
+	return (entry->settings == NULL || nw_setting_values_hold(entry->settings)) &&
 	       (!entry->foreign || foreign_matches(entry, key)) && !nw_statements_write(entry->relids);
 }
 
+/*
+ * Describe a call; caller is the memory context of the calling expression
+ * (fn_mcxt).
+ */
 void
 nw_cache_key(NwCacheKey *key, Oid schema, const char *name, MemoryContext caller)
 {
@@ -155,6 +158,7 @@ nw_cache_key(NwCacheKey *key, Oid schema, const char *name, MemoryContext caller
 	key->run = nw_statements_run(caller);
 }
 
+/* Look for a support packed by an earlier call. */
 NwCacheState
 nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
 {
@@ -190,21 +194,24 @@ list_relations(const NwCacheKey *key, const NwDependence *depends)
 	return nw_statements_add_roots(lcons_oid(registry, list_copy(depends->relids)));
 }
 
+/* True where rows read now may be shown to later calls of the statement. */
 bool
 nw_cache_may_keep(const NwCacheKey *key, const NwDependence *depends)
 {
 	return nw_statement_cache > 0 && GetActiveSnapshot()->snapshot_type == SNAPSHOT_MVCC &&
-	       depends->steady &&
+	       depends->known &&
 	       (!depends->foreign || (key->run > 0 && !nw_statements_write_abroad())) &&
 	       !nw_statements_write(list_relations(key, depends));
 }
 
+/* nwhead.statement_cache in bytes. */
 Size
 nw_cache_bound(void)
 {
 	return (Size) nw_statement_cache * 1024;
 }
 
+/* Forget a support that is about to be freed. */
 void
 nw_cache_forget(const NwSupport *support)
 {
@@ -219,6 +226,10 @@ nw_cache_forget(const NwSupport *support)
 	}
 }
 
+/*
+ * Make room for a support of so many bytes, dropping the entries used longest
+ * ago; false where it is beyond the bound by itself.
+ */
 bool
 nw_cache_reserve(Size bytes)
 {
@@ -241,6 +252,10 @@ nw_cache_reserve(Size bytes)
 	return true;
 }
 
+/*
+ * Make room for a support that the cache holds to grow by so many bytes; false
+ * where it would not fit, or is not the cache's.
+ */
 bool
 nw_cache_reserve_more(const NwSupport *support, Size bytes)
 {
@@ -264,6 +279,10 @@ nw_cache_reserve_more(const NwSupport *support, Size bytes)
 	return false;
 }
 
+/*
+ * Remember what a call has read: the packed rows, whose memory the cache
+ * takes over, or (support NULL) only that it was read.
+ */
 void
 nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *support, bool too_big)
 {
@@ -293,7 +312,7 @@ nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *sup
 	GetUserIdAndSecContext(&entry->user, &entry->security_context);
 	entry->row_security = row_security;
 	if (depends->settings != NIL)
-		entry->pins = nw_pins_create(depends->settings);
+		entry->settings = nw_setting_values_read(depends->settings);
 	entry->foreign = depends->foreign;
 	entry->run = key->run;
 	entry->command = GetCurrentCommandId(false);
@@ -367,6 +386,7 @@ subtransaction_event(SubXactEvent event, SubTransactionId subid, SubTransactionI
 		clear_cache();
 }
 
+/* Install the hooks and callbacks that drop what is no longer valid. */
 void
 nw_cache_init(void)
 {

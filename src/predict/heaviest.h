@@ -39,13 +39,9 @@ typedef struct NwHeaviest
 	void *namer_arg;
 } NwHeaviest;
 
-extern void nw_heaviest_init(NwHeaviest *top, int limit, const NwLabels *labels,
+extern void nw_heaviest_init(NwHeaviest *heaviest, int limit, const NwLabels *labels,
                              MemoryContext mcxt);
-
-/* Keep a copy of an item where it is among the heaviest so far. */
-extern void nw_heaviest_offer(NwHeaviest *top, const NwHeavy *item);
-
-/* Put the heaviest first.  No more offers after that. */
-extern void nw_heaviest_sort(NwHeaviest *top);
+extern void nw_heaviest_offer(NwHeaviest *heaviest, const NwHeavy *item);
+extern void nw_heaviest_sort(NwHeaviest *heaviest);
 
 #endif /* NW_PREDICT_HEAVIEST_H */

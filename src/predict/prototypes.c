@@ -74,6 +74,12 @@ keep(const NwSource *source, NwSupport *support)
 	dlist_push_head(&entries, &entry->node);
 }
 
+/*
+ * The packed prototypes of a set, as the active snapshot sees them, or NULL
+ * where the set is not distilled.  They stay in the backend's memory (shared),
+ * unless this transaction has written prototypes; the caller's right to them
+ * has been checked.
+ */
 NwSupport *
 nw_prototypes_find(const NwSource *source)
 {
@@ -104,6 +110,7 @@ nw_prototypes_find(const NwSource *source)
 	return support;
 }
 
+/* Store a prototype of a set that has been written to the registry. */
 void
 nw_prototypes_insert(Oid schema, const NwSet *set, const NwPrototype *prototype)
 {

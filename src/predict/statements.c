@@ -93,6 +93,7 @@ partition_root(Oid relid)
 	return ancestors == NIL ? relid : llast_oid(ancestors);
 }
 
+/* Add to a list of relations the roots of those that are partitions. */
 List *
 nw_statements_add_roots(List *relids)
 {
@@ -182,6 +183,11 @@ unseen_writes(void)
 	return outermost == NULL || outermost->uncovered || still_loading();
 }
 
+/*
+ * True where a statement under way may still add, change or remove rows that
+ * the active snapshot sees, in one of some relations; these come with their
+ * partition roots, see nw_statements_add_roots().
+ */
 bool
 nw_statements_write(const List *relids)
 {
@@ -212,6 +218,7 @@ plan_writes_abroad(const PlannedStmt *plan)
 	return plan->resultRelations == NIL;
 }
 
+/* True where a statement under way may be writing foreign tables. */
 bool
 nw_statements_write_abroad(void)
 {
@@ -224,6 +231,11 @@ nw_statements_write_abroad(void)
 	return unseen_writes();
 }
 
+/*
+ * The number of the query under way, never used again, where that query
+ * itself evaluates an expression that lives in a memory context (fn_mcxt);
+ * else 0.
+ */
 uint64
 nw_statements_run(MemoryContext caller)
 {
@@ -405,6 +417,7 @@ run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	leave_outermost();
 }
 
+/* Follow statements from now on, calling back when the outermost has ended. */
 void
 nw_statements_init(void (*ended)(void))
 {

@@ -41,6 +41,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "sets/extension.h"
 #include "sets/own_tables.h"
 #include "sets/owner.h"
 
@@ -93,12 +94,17 @@ is_bound(Oid registry, Oid role)
 	return bound;
 }
 
+/*
+ * True where the caller has the privileges of a set's owner; of a set whose
+ * owner is gone, superusers only.  registry is the OID of the registry.
+ */
 bool
 nw_owner_is_caller(Oid registry, Oid owner)
 {
 	return superuser() || (is_bound(registry, owner) && has_privs_of_role(GetUserId(), owner));
 }
 
+/* The name of a set's owner, or NULL where it is gone. */
 char *
 nw_owner_name(Oid registry, Oid owner)
 {
@@ -201,6 +207,7 @@ lock_entry(Oid registry, Oid role, LOCKMODE lockmode, bool wait)
 	return true;
 }
 
+/* Prepare a role to own sets; called before each set that is written. */
 void
 nw_owner_bind(Oid schema, Oid role)
 {
@@ -243,6 +250,7 @@ owns_sets(Relation registry, Oid role)
 	return found;
 }
 
+/* Let go of a role where it owns no set any more. */
 void
 nw_owner_release(Oid schema, Oid role)
 {
