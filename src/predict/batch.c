@@ -20,13 +20,14 @@
 #include "math/elementary.h"
 #include "math/simd/simd.h"
 #include "predict/batch.h"
-#include "predict/cache.h"
 #include "predict/route.h"
+#include "predict/statement_cache.h"
 
 /* Queries in a block: enough to share the reading, few enough for a cache. */
 #define PACKED_QUERIES 128
 #define STREAMED_QUERIES 256
 
+/* Bytes that a processor reads at a time. */
 #define CACHE_LINE 64
 
 /* Bounds on what a block of queries takes, in bytes. */
@@ -36,15 +37,15 @@
 /* A run of supports of one class within a block. */
 typedef struct Run
 {
-	int start;
+	int start; /* place of its first row in the block */
 	int class;
 } Run;
 
 /* A pair of one support and one query that is the same row. */
 typedef struct Own
 {
-	int query;
-	int place;
+	int query; /* in the block of queries */
+	int place; /* in the block of rows */
 } Own;
 
 /* A block of supports, wherever it comes from. */
@@ -63,16 +64,17 @@ typedef struct Rows
 /* Rows of a scan, gathered to a block. */
 typedef struct Gathered
 {
-	float *x;
+	float *x; /* [NW_BLOCK_ROWS][dim] */
 	int32 class[NW_BLOCK_ROWS];
 	double norm[NW_BLOCK_ROWS];
 	double log_weight[NW_BLOCK_ROWS];
 	const char *id[NW_BLOCK_ROWS];
 	int n;
 	NwTextOut id_out;
-	MemoryContext id_mcxt;
+	MemoryContext id_mcxt; /* of the ids */
 } Gathered;
 
+/* What a batch keeps from one block of queries to the next. */
 typedef struct BatchState
 {
 	MemoryContext mcxt;       /* lives as long as the batch */
@@ -80,21 +82,20 @@ typedef struct BatchState
 	NwLabels *labels;
 	NwKernel kernel;
 	double tau;
-	int dim;      /* 0 until known */
-	int capacity; /* queries in a block */
-	int n;
+	int dim;             /* 0 until known */
+	int capacity;        /* queries in a block, at most */
+	int n;               /* queries in the block at hand */
 	NwAnswer *answer;    /* [capacity] */
 	double *q;           /* [capacity][dim] */
 	double *sqnorm;      /* [capacity] */
 	double *measure;     /* [capacity][NW_BLOCK_ROWS] */
 	double *kept;        /* [capacity][support->n] where asked for */
 	NwLabels *query_ids; /* ids of the block's queries, numbered */
-	Own *own;            /* pairs within the current block of rows */
+	Own *own;            /* [nown] pairs within the current block of rows */
 	int nown;
 	int own_allocated;
 	Gathered *gathered; /* streaming only */
-	int64 *class_count; /* [count_allocated] rows of each class in the
-	                     * pass under way */
+	int64 *class_count; /* [count_allocated] rows of each class in the pass under way */
 	int count_allocated;
 	int64 smallest; /* the smallest class of any pass; 0 before */
 } BatchState;
@@ -134,7 +135,6 @@ size_block(NwBatch *batch)
 		                                                      Max(batch->support->n, 1));
 }
 
-/* Make the state of a batch. */
 static void
 init_state(NwBatch *batch, NwKernel kernel, double tau, NwLabels *labels)
 {
@@ -144,7 +144,7 @@ init_state(NwBatch *batch, NwKernel kernel, double tau, NwLabels *labels)
 	state->block_mcxt =
 		AllocSetContextCreate(CurrentMemoryContext, "nwhead query block", ALLOCSET_DEFAULT_SIZES);
 	state->kernel = kernel;
-	state->tau = batch->tau > 0 ? batch->tau : tau;
+	state->tau = tau;
 	state->labels = labels;
 	batch->state = state;
 }
@@ -163,8 +163,8 @@ nw_batch_open_support(NwBatch *batch, NwSupport *support)
  * Read the support.  One that does not fit in nwhead.statement_cache is
  * streamed once for each block of queries, or (measures) is an error.
  */
-void
-nw_batch_open(NwBatch *batch)
+static void
+open_batch(NwBatch *batch)
 {
 	const NwSource *source = batch->source;
 	NwSupport *support = nw_support_read(source, support_columns(batch), nw_cache_bound());
@@ -300,7 +300,7 @@ find_own(NwBatch *batch, const Rows *rows)
 		const char *id = rows->id[j];
 
 		/* few rows are queries of this block */
-		if (id == NULL || nw_labels_find_text(state->query_ids, (NwBytes) {id, strlen(id)}) < 0)
+		if (id == NULL || nw_labels_find_text(state->query_ids, nw_bytes_of_string(id)) < 0)
 			continue;
 		for (int i = 0; i < state->n; i++)
 		{
@@ -570,8 +570,8 @@ flush_queries(NwBatch *batch)
 /*
  * Ask about a vector; id and truth (data NULL where unlabelled) are copied.
  */
-void
-nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
+static void
+ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 {
 	BatchState *state = batch->state;
 	NwAnswer *answer = next_answer(batch, vector.x, vector.dim);
@@ -590,7 +590,7 @@ nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 		if (state->query_ids == NULL)
 			state->query_ids = nw_labels_create(state->block_mcxt, TEXTOID);
 		if (id)
-			(void) nw_labels_add_text(state->query_ids, (NwBytes) {id, strlen(id)});
+			(void) nw_labels_add_text(state->query_ids, nw_bytes_of_string(id));
 	}
 	if (state->n == state->capacity)
 		flush_queries(batch);
@@ -604,8 +604,8 @@ nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row)
 	const NwChunk *chunk = nw_support_locate(queries, row, &place);
 	NwVectorData vector = {chunk->x + (Size) place * queries->dim, queries->dim};
 
-	nw_batch_ask(batch, vector, chunk->id ? chunk->id[place] : NULL,
-	             queries->labels->text[chunk->class[place]]);
+	ask(batch, vector, chunk->id ? chunk->id[place] : NULL,
+	    queries->labels->text[chunk->class[place]]);
 }
 
 /* Ask about a row of the packed support, without that row. */
@@ -658,7 +658,7 @@ ask_row(const NwRow *row, void *arg)
 	}
 	if (!row->label_isnull)
 		truth = nw_text_out(&scan->truth_out, row->label);
-	nw_batch_ask(scan->batch, row->vector, id, truth);
+	ask(scan->batch, row->vector, id, truth);
 }
 
 /* Ask about all rows of a set. */
@@ -673,11 +673,11 @@ nw_batch_ask_set(NwBatch *batch, const NwSource *queries)
 	nw_scan_run(nw_scan_plan(queries, NW_SCAN_TRUTH | NW_SCAN_ID, 0), ask_row, &scan);
 }
 
-/* All of it, for the rows of a set. */
+/* Read the support, ask about all rows of a set, and answer. */
 void
 nw_batch_run(NwBatch *batch, const NwSource *queries)
 {
-	nw_batch_open(batch);
+	open_batch(batch);
 	nw_batch_ask_set(batch, queries);
 	nw_batch_finish(batch);
 }

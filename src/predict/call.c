@@ -11,11 +11,11 @@
 #include "postgres.h"
 
 #include "index/choose.h"
-#include "predict/cache.h"
 #include "predict/call.h"
 #include "predict/pass.h"
 #include "predict/prototypes.h"
 #include "predict/route.h"
+#include "predict/statement_cache.h"
 
 /* So many ids are looked up one by one, rather than read with all rows. */
 #define NAMED_BY_INDEX 1000

@@ -10,6 +10,7 @@
 #include "grow.h"
 #include "predict/heaviest.h"
 
+/* Make an empty list of at most so many supports. */
 void
 nw_heaviest_init(NwHeaviest *heaviest, int limit, const NwLabels *labels, MemoryContext mcxt)
 {
@@ -48,14 +49,12 @@ compare_items(NwHeavy *a, NwHeavy *b, const NwHeaviest *heaviest)
 	return strcmp(a->id, b->id);
 }
 
-/* Compare items for qsort_arg. */
 static int
 compare_for_sort(const void *a, const void *b, void *arg)
 {
 	return compare_items(unconstify(void *, a), unconstify(void *, b), arg);
 }
 
-/* Exchange two items of the heap. */
 static void
 swap_items(NwHeaviest *heaviest, int i, int j)
 {

@@ -18,9 +18,9 @@ typedef struct NwHeavy
 	double measure;
 	int class;
 	const char *id;      /* output text; NULL for a null id */
-	bool unnamed;        /* the id is not known yet: */
-	int part;            /* it is that of the row in this table */
-	ItemPointerData tid; /* at this place */
+	bool unnamed;        /* the id is not known yet */
+	int part;            /* where unnamed: which table of the index's reader the row is in */
+	ItemPointerData tid; /* where unnamed: the row's place there */
 } NwHeavy;
 
 /* Name a support whose id is not known yet. */
@@ -31,10 +31,10 @@ typedef struct NwHeaviest
 {
 	MemoryContext mcxt;
 	const NwLabels *labels;
-	int limit;
+	int limit; /* on n */
 	int n;
 	int allocated;
-	NwHeavy *item;
+	NwHeavy *item;      /* [n] */
 	NwHeavyNamer namer; /* asked where ids decide, and at the end */
 	void *namer_arg;
 } NwHeaviest;

@@ -9,8 +9,8 @@
 
 #include "math/elementary.h"
 #include "math/simd/simd.h"
-#include "predict/cache.h"
 #include "predict/pass.h"
+#include "predict/statement_cache.h"
 
 /* Measure some rows of a chunk; of their half-size copies where t is given. */
 static void

@@ -18,7 +18,7 @@ typedef struct NwPrototype
 	const float *x; /* [dim] */
 	int dim;
 	int64 members;         /* rows that it stands for */
-	const char *source_id; /* the row that it is; NULL for a centroid */
+	const char *source_id; /* id of the row that it is; NULL for a centroid */
 	double weight;
 } NwPrototype;
 

@@ -73,7 +73,6 @@ nw_route_read(NwRoute *route, NwRowCallback callback, void *arg)
 		nw_scan_run(route->scan, callback, arg);
 }
 
-/* Close what was opened. */
 void
 nw_route_close(NwRoute *route)
 {

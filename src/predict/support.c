@@ -85,7 +85,6 @@ chunk_vectors(NwSupport *support, Size width)
 	return start;
 }
 
-/* Start a new chunk. */
 static NwChunk *
 add_chunk(NwSupport *support)
 {
@@ -249,7 +248,7 @@ nw_support_copies_size(const NwSupport *support)
 	       ((Size) (support->nchunks - 1) * support->chunk_rows + NW_BLOCK_ROWS);
 }
 
-/* Make the copies. */
+/* Make half-size copies of the rows, where their numbers allow it: see has_copies. */
 void
 nw_support_make_copies(NwSupport *support)
 {
@@ -315,7 +314,6 @@ compare_rows(const void *a, const void *b, void *arg)
 	return cmp;
 }
 
-/* Copy a row from one place to another. */
 static void
 copy_row(const NwSupport *support, const NwChunk *to, int i, const NwChunk *from, int j)
 {

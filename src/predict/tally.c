@@ -114,13 +114,9 @@ filter_block(NwTallying *tallying)
 	{
 		if (filter->classes && !class_admitted(tallying, block->class[i]))
 			continue;
-		if (filter->exclude && block->id[i])
-		{
-			NwBytes id = {block->id[i], strlen(block->id[i])};
-
-			if (nw_byteset_has(filter->exclude, id))
-				continue;
-		}
+		if (filter->exclude && block->id[i] &&
+		    nw_byteset_has(filter->exclude, nw_bytes_of_string(block->id[i])))
+			continue;
 		block->measure[kept] = block->measure[i];
 		block->score[kept] = block->score[i];
 		block->class[kept] = block->class[i];

@@ -63,7 +63,7 @@ typedef struct NwBlock
 	int32 class[NW_BLOCK_ROWS];
 	const char *id[NW_BLOCK_ROWS];      /* only where the call wants ids */
 	int part[NW_BLOCK_ROWS];            /* table of a row whose id will be looked up */
-	ItemPointerData tid[NW_BLOCK_ROWS]; /* and its place there */
+	ItemPointerData tid[NW_BLOCK_ROWS]; /* place of such a row in its table */
 } NwBlock;
 
 /* An answer that is being added up. */

@@ -70,7 +70,6 @@ nw_temperature_grid(double low, double high, int steps)
 	return make_sweep(tau, steps);
 }
 
-/* Compare doubles for qsort. */
 static int
 compare_doubles(const void *a, const void *b)
 {
@@ -126,7 +125,6 @@ gather_log_weights(const NwSupport *support)
 	return result;
 }
 
-/* Take in one answer. */
 static void
 take_answer(const NwAnswer *answer, void *arg)
 {
@@ -173,7 +171,6 @@ nw_temperature_attach(NwTemperatureSearch *search, NwBatch *batch)
 	batch->arg = search;
 }
 
-/* Evaluate the temperatures of a sweep. */
 static NwSweep *
 evaluate(NwTemperatureSearch *search, NwSweep *sweep)
 {

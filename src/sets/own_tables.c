@@ -163,7 +163,6 @@ nw_own_init(void)
 	CacheRegisterSyscacheCallback(AUTHOID, forget_all, (Datum) 0);
 }
 
-/* The name of a table. */
 const char *
 nw_own_name(NwOwnTable table)
 {

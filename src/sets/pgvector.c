@@ -46,7 +46,6 @@ StaticAssertDecl(offsetof(StoredHalfvec, dim) == 4 && offsetof(StoredHalfvec, x)
 static Oid vector_oid = InvalidOid;
 static Oid halfvec_oid = InvalidOid;
 
-/* Forget the type OIDs. */
 static void
 forget_types(Datum arg, int cacheid, uint32 hashvalue)
 {
@@ -180,7 +179,6 @@ nw_vector_make(const float *x, int dim)
 	return PointerGetDatum(stored);
 }
 
-/* The OID of type vector. */
 Oid
 nw_vector_oid(void)
 {
@@ -188,7 +186,6 @@ nw_vector_oid(void)
 	return vector_oid;
 }
 
-/* Parse the text form of a vector. */
 NwVectorData
 nw_vector_parse(const char *text)
 {

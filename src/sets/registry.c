@@ -101,7 +101,6 @@ report_damage(const char *name)
 	                errhint("Register the set again with replace => true.")));
 }
 
-/* Decode a row of the registry. */
 static NwSet *
 decode_set(HeapTuple tuple, TupleDesc desc)
 {

@@ -150,7 +150,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* The executor calls this before the first row, and the next after the last. */
+/* Every receiver has to have such functions; there is nothing to do in them. */
 static void
 startup_receiver(DestReceiver *self, int operation, TupleDesc desc)
 {

@@ -26,6 +26,13 @@ typedef struct NwBytes
 	int len;
 } NwBytes;
 
+/* The bytes of a string, which stays where it is. */
+static inline NwBytes
+nw_bytes_of_string(const char *string)
+{
+	return (NwBytes) {string, (int) strlen(string)};
+}
+
 extern void nw_text_out_init(NwTextOut *out, Oid type, MemoryContext mcxt);
 extern NwBytes nw_text_out(NwTextOut *out, Datum value);
 extern NwBytes nw_text_out_image(const NwTextOut *out, Datum *value);

@@ -80,7 +80,6 @@ nw_check_bins(int bins)
 		         errmsg("bins must be between 1 and %d, not %d", NW_CALIBRATION_BINS_MAX, bins)));
 }
 
-/* Read a number of bins. */
 int
 nw_bins_argument(FunctionCallInfo fcinfo, int arg)
 {
@@ -111,7 +110,6 @@ nw_call_arguments(NwCall *call, FunctionCallInfo fcinfo, NwQueryForm form, int s
 	return true;
 }
 
-/* Take apart a text array. */
 static int
 text_array(ArrayType *array, Datum **elems, bool **nulls)
 {

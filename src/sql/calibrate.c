@@ -7,7 +7,7 @@
 #include "utils/snapmgr.h"
 
 #include "math/random.h"
-#include "predict/cache.h"
+#include "predict/statement_cache.h"
 #include "predict/temperature.h"
 #include "rows.h"
 #include "sql/args.h"

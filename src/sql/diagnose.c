@@ -164,7 +164,6 @@ add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally, c
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Diagnose one query. */
 static void
 add_diagnosis(const NwAnswer *answer, void *arg)
 {
@@ -197,7 +196,7 @@ add_diagnosis(const NwAnswer *answer, void *arg)
 		                nw_item_influence(&tally, item, answer->truth_class));
 		if (item->id)
 		{
-			int id = nw_labels_find_text(diagnosis->ids, (NwBytes) {item->id, strlen(item->id)});
+			int id = nw_labels_find_text(diagnosis->ids, nw_bytes_of_string(item->id));
 
 			if (id >= 0)
 				diagnosis->harmful[diagnosis->row_of_id[id]]++;
@@ -207,7 +206,6 @@ add_diagnosis(const NwAnswer *answer, void *arg)
 	MemoryContextDelete(query_mcxt);
 }
 
-/* Number the ids of the support. */
 static void
 number_ids(Diagnosis *diagnosis, const NwSupport *support)
 {
@@ -218,7 +216,7 @@ number_ids(Diagnosis *diagnosis, const NwSupport *support)
 		const char *id = nw_support_id(support, i);
 		int known = diagnosis->ids->n;
 
-		if (id && nw_labels_add_text(diagnosis->ids, (NwBytes) {id, strlen(id)}) == known)
+		if (id && nw_labels_add_text(diagnosis->ids, nw_bytes_of_string(id)) == known)
 			diagnosis->row_of_id[known] = i;
 	}
 }

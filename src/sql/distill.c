@@ -25,7 +25,6 @@
 
 PG_FUNCTION_INFO_V1(nw_distill);
 
-/* Read the mode argument. */
 static NwDistillMode
 mode_argument(const char *name)
 {
@@ -40,7 +39,6 @@ mode_argument(const char *name)
 	return NW_DISTILL_RANDOM; /* keep the compiler quiet */
 }
 
-/* Read the weights argument. */
 static bool
 weights_argument(const char *name)
 {

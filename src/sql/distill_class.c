@@ -82,7 +82,6 @@ row_vectors(const NwDistillTask *task, const int64 *rows, int n)
 	return vector;
 }
 
-/* The weight of a row. */
 static double
 row_weight(const NwSupport *support, int64 row)
 {

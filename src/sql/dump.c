@@ -306,8 +306,7 @@ restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values, cons
 		check_saved(i == Saved_source_id || nulls[i] == (i < Saved_class), name);
 	set = find_set(fcinfo, schema, name);
 	vector = nw_vector_read(values[Saved_vector], NW_VECTOR);
-	prototype.label.data = nw_own_get_text(values, nulls, Saved_class);
-	prototype.label.len = (int) strlen(prototype.label.data);
+	prototype.label = nw_bytes_of_string(nw_own_get_text(values, nulls, Saved_class));
 	prototype.ordinal = DatumGetInt32(values[Saved_ordinal]);
 	prototype.x = vector.x;
 	prototype.dim = vector.dim;

@@ -5,7 +5,7 @@
 #include "postgres.h"
 
 #include "predict/batch.h"
-#include "predict/cache.h"
+#include "predict/statement_cache.h"
 #include "rows.h"
 #include "sets/extension.h"
 #include "sql/args.h"

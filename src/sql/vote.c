@@ -43,7 +43,6 @@ PG_FUNCTION_INFO_V1(nw_vote_deserialize);
 PG_FUNCTION_INFO_V1(nw_vote_final);
 PG_FUNCTION_INFO_V1(nw_argmax_final);
 
-/* Make an empty state. */
 static VoteState *
 make_state(MemoryContext mcxt)
 {

@@ -1,27 +1,27 @@
 /*
- * predict/cache.h
+ * predict/statement_cache.h
  *		Packed supports kept for the rest of a statement.
  */
-#ifndef NW_PREDICT_CACHE_H
-#define NW_PREDICT_CACHE_H
+#ifndef NW_PREDICT_STATEMENT_CACHE_H
+#define NW_PREDICT_STATEMENT_CACHE_H
 
 #include "postgres.h"
 
 #include "predict/support.h"
 #include "sets/dependence.h"
 
-/* nwhead.statement_cache, in kilobytes */
+/* nwhead.statement_cache, in kilobytes. */
 extern int nw_statement_cache;
 
 /* Who asks for what. */
 typedef struct NwCacheKey
 {
-	Oid schema;
+	Oid schema;       /* the extension's */
 	const char *name; /* of the set */
-	uint64 run;       /* the query that makes the call itself, or 0:
-	                   * see nw_statements_run() */
+	uint64 query;     /* that makes the call itself, or 0: see nw_running_query() */
 } NwCacheKey;
 
+/* What is known of a set that is asked for. */
 typedef enum NwCacheState
 {
 	NW_CACHE_NEW,     /* not met before in this statement */
@@ -42,4 +42,4 @@ extern void nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, Nw
 extern void nw_cache_relation_changed(Oid relid);
 extern void nw_cache_init(void);
 
-#endif /* NW_PREDICT_CACHE_H */
+#endif /* NW_PREDICT_STATEMENT_CACHE_H */
