@@ -10,24 +10,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../trainer/extractor.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "data/image.h"
+#include "ort/device.h"
+#include "ort/runtime.h"
+#include "run/embedder.h"
 
 #define MAX_RUNS 64
 
-static NwExtractor *model;
+static NwEmbedder *model;
 static int batches; /* of each thread */
 
 /* Run the model on images that are in memory. */
 static void *
 work(void *arg)
 {
-	float *x = nw_alloc0(
-		(size_t) (model->batch * model->pre.channels * model->pre.height * model->pre.width) *
-		sizeof(float));
+	float *x = nw_alloc0((size_t) model->batch * nw_preprocess_size(&model->pre) * sizeof(float));
 
 	(void) arg;
 	for (int i = 0; i < batches; i++)
-		free(nw_extractor_run(model, x, model->batch));
+		free(nw_embedder_run(model, x, model->batch));
 	free(x);
 	return NULL;
 }
@@ -35,7 +38,7 @@ work(void *arg)
 int
 main(int argc, char **argv)
 {
-	NwExtractorOptions o = {0};
+	NwEmbedderOptions o = {0};
 	pthread_t thread[MAX_RUNS];
 	double start;
 
@@ -45,7 +48,7 @@ main(int argc, char **argv)
 	o.batch = atoi(argv[3]);
 	o.runs = atoi(argv[4]);
 	batches = atoi(argv[2]) / o.batch / o.runs;
-	model = nw_extractor_open(nw_runtime_open(0, NULL), NW_DEVICE_CPU, &o);
+	model = nw_embedder_open(nw_runtime_open(0, NULL), NW_DEVICE_CPU, &o);
 	start = nw_now();
 	for (int i = 1; i < o.runs; i++)
 		if (pthread_create(&thread[i], NULL, work, NULL) != 0)

@@ -10,8 +10,19 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "../trainer/step.h"
-#include "../trainer/stepper.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "data/batch_spec.h"
+#include "graph/grad.h"
+#include "graph/graph.h"
+#include "graph/states.h"
+#include "net/builtin.h"
+#include "net/model.h"
+#include "net/step_graph.h"
+#include "ort/device.h"
+#include "ort/runtime.h"
+#include "run/step_runner.h"
 
 /* Return the CPU seconds the process has used. */
 static double
@@ -33,7 +44,7 @@ main(int argc, char **argv)
 	NwStepInputs in = {.lr = 0.001f};
 	NwRuntime *rt;
 	NwGraph *g;
-	NwStepper *s;
+	NwStepRunner *s;
 	float loss;
 	float *log_p;
 	double wall = 1e30;
@@ -44,7 +55,8 @@ main(int argc, char **argv)
 
 	if (argc != 6 || nw_arch_find(argv[1]) == NULL)
 		return 2;
-	spec.net = (NwNet) {.arch = nw_arch_find(argv[1]), .width = nw_arch_find(argv[1])->width};
+	spec.builtin =
+		(NwBuiltin) {.arch = nw_arch_find(argv[1]), .width = nw_arch_find(argv[1])->width};
 	spec.height = spec.width = atoi(argv[2]);
 	batch.queries = batch.supports = atoi(argv[3]) / 2;
 	steps = atoi(argv[5]);
@@ -52,7 +64,7 @@ main(int argc, char **argv)
 	g = nw_graph_new(NW_FOR_TRAINING, false, &states, 1);
 	nw_backward(g, nw_step_loss(g, &spec, &batch));
 	nw_step_update(g, 0.9, 1e-4);
-	s = nw_stepper_new(rt, NW_DEVICE_CPU, g);
+	s = nw_step_runner_new(rt, NW_DEVICE_CPU, g);
 	size = (size_t) nw_batch_images(&batch) * 3 * (size_t) spec.height * (size_t) spec.width;
 	in.images = nw_alloc(size * sizeof(float));
 	in.targets = nw_alloc0((size_t) (batch.queries * batch.slots) * sizeof(float));
@@ -60,9 +72,9 @@ main(int argc, char **argv)
 	log_p = nw_alloc((size_t) (batch.queries * batch.slots) * sizeof(float));
 	for (size_t i = 0; i < size; i++)
 	{
-		NwRng r = nw_rng(1, 1, i);
+		NwRandom r = nw_random(1, 1, i);
 
-		in.images[i] = (float) nw_rng_normal(&r);
+		in.images[i] = (float) nw_random_normal(&r);
 	}
 	for (int i = 0; i < batch.queries; i++)
 		for (int c = 0; c < batch.slots; c++)
@@ -75,7 +87,7 @@ main(int argc, char **argv)
 		double w = nw_now();
 		double c = cpu_seconds();
 
-		nw_stepper_run(s, &in, &loss, log_p);
+		nw_step_runner_run(s, &in, &loss, log_p);
 		w = nw_now() - w;
 		c = cpu_seconds() - c;
 		if (i >= 2 && w < wall) /* the best step: others are what the machine did besides */

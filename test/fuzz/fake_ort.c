@@ -1,6 +1,6 @@
 /*
  * fake_ort.c
- *		A runtime that runs nothing.  Stands in for trainer/ort.c.
+ *		A runtime that runs nothing.  Stands in for trainer/ort/runtime.c.
  *
  * It is as hostile as it may be: it folds no constants and checks no model, so
  * that whatever the file says comes through.
@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "base/text.h"
+#include "graph/shape.h"
 #include "harness.h"
+#include "ort/device.h"
+#include "ort/runtime.h"
 
 FakeModel fake_model;
 
@@ -31,22 +36,14 @@ struct OrtValue
 	bool own;
 };
 
-bool
-nw_device_parse(const char *text, NwDevice *device)
-{
-	*device = NW_DEVICE_CPU;
-	return strcmp(text, "cpu") == 0;
-}
-
 NwSession *
-nw_session_open(NwRuntime *rt, NwDevice device, int runs, const void *model, size_t len,
-                const char *what)
+nw_session_open(NwRuntime *rt, NwDevice device, int runs, const NwBuf *model, const char *what)
 {
 	(void) rt;
 	(void) device;
 	(void) runs;
 	(void) what;
-	fuzz_use(model, len);
+	fuzz_use(model->data, model->len);
 	return nw_alloc0(sizeof(NwSession));
 }
 
@@ -144,10 +141,10 @@ nw_binding_outputs(NwBinding *b, NwValue ***values)
 
 /* Give the model back as it came. */
 void
-nw_fold_constants(NwRuntime *rt, const void *model, size_t len, const char *what, NwBuf *out)
+nw_fold_constants(NwRuntime *rt, const NwBuf *model, const char *what, NwBuf *out)
 {
 	(void) rt;
 	(void) what;
 	*out = (NwBuf) {0};
-	nw_buf_add(out, model, len);
+	nw_buf_add(out, model->data, model->len);
 }

@@ -5,7 +5,8 @@
 #ifndef NW_FAKE_ORT_H
 #define NW_FAKE_ORT_H
 
-#include "ort.h"
+#include "graph/shape.h"
+#include "ort/runtime.h"
 
 #define FAKE_PORTS 3
 

@@ -6,30 +6,30 @@
  *
  * options: -max_len=2048 -malloc_limit_mb=64
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "data/dataset.h"
+#include "data/open.h"
 #include "harness.h"
-#include "source.h"
 
 /* Open the files, and look at every image. */
 static void
 read_files(void *arg)
 {
-	NwSource *s = nw_source_open(arg, true);
+	NwDataset *d = nw_dataset_open(arg, true);
 
-	nw_source_whole(s);
-	if (s->n < 1 || s->height < 1 || s->width < 1 || s->n_classes < 1)
-		fuzz_broken("a source has images of a size");
-	for (int64_t i = 0; i < s->n; i++)
+	nw_dataset_whole(d);
+	if (d->n < 1 || d->height < 1 || d->width < 1 || d->n_classes < 1)
+		fuzz_broken("a dataset has images of a size");
+	for (int64_t i = 0; i < d->n; i++)
 	{
-		if (s->label[i] < 0 || s->label[i] >= s->n_classes)
+		if (d->label[i] < 0 || d->label[i] >= d->n_classes)
 			fuzz_broken("an image has a class");
-		fuzz_use(nw_source_pixels(s, i), (size_t) s->height * (size_t) s->width);
+		fuzz_use(nw_dataset_pixels(d, i), (size_t) d->height * (size_t) d->width);
 	}
-	for (int i = 0; i < s->n_classes; i++)
-		fuzz_use(s->classes[i], strlen(s->classes[i]));
-	nw_source_free(s);
+	for (int i = 0; i < d->n_classes; i++)
+		fuzz_use(d->classes[i], strlen(d->classes[i]));
+	nw_dataset_free(d);
 }
 
 int
@@ -38,10 +38,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FuzzInput in = {data, size};
 	FuzzInput labels = fuzz_piece(&in);
 	FuzzInput names = fuzz_piece(&in);
-	NwSourceOptions options = {.idx_images = fuzz_file(0, in),
-	                           .idx_labels = fuzz_file(1, labels),
-	                           .class_names = names.size > 0 ? fuzz_file(2, names) : NULL,
-	                           .per_class = size % 3 == 0 ? 2 : 0};
+	NwDatasetOptions options = {.idx_images = fuzz_file(0, in),
+	                            .idx_labels = fuzz_file(1, labels),
+	                            .class_names = names.size > 0 ? fuzz_file(2, names) : NULL,
+	                            .per_class = size % 3 == 0 ? 2 : 0};
 
 	fuzz_call(read_files, &options);
 	return 0;

@@ -7,10 +7,10 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/memory.h"
+#include "data/image.h"
 #include "harness.h"
-#include "images.h"
 
 typedef struct Work
 {
@@ -43,7 +43,7 @@ read_image(void *arg)
 	/* pixels beyond these are read by the same loops */
 	if ((int64_t) image.height * image.width <= 1 << 16)
 	{
-		size_t n = (size_t) (w->pre.channels * w->pre.height * w->pre.width);
+		size_t n = nw_preprocess_size(&w->pre);
 		uint8_t *fitted = nw_alloc(n);
 		float *tensor = nw_alloc(n * sizeof(float));
 

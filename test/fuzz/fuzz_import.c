@@ -5,12 +5,16 @@
  *
  * options: -max_len=4096 -malloc_limit_mb=64
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "backbone.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "graph/grad.h"
+#include "graph/graph.h"
+#include "graph/onnx_write.h"
+#include "graph/ops.h"
+#include "graph/shape.h"
+#include "graph/states.h"
 #include "harness.h"
-#include "ops.h"
+#include "net/backbone.h"
 
 #define BATCH 2
 #define SIDE 8

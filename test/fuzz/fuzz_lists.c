@@ -7,8 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+#include "cli/options.h"
 #include "harness.h"
-#include "options.h"
+#include "ort/device.h"
 
 #define MOST 3
 

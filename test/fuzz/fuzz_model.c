@@ -11,10 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extractor.h"
+#include "base/memory.h"
+#include "data/image.h"
 #include "fake_ort.h"
+#include "graph/graph.h"
+#include "graph/meta.h"
+#include "graph/shape.h"
+#include "graph/states.h"
 #include "harness.h"
-#include "train.h"
+#include "ort/device.h"
+#include "ort/runtime.h"
+#include "run/checkpoint.h"
+#include "run/embedder.h"
 
 /* Take a shape: dimensions of a byte, 0xff for an open one. */
 static NwShape
@@ -55,9 +63,9 @@ take_ports(FuzzInput *in, int side)
 static void
 embed(void *arg)
 {
-	NwExtractorOptions *o = arg;
-	NwExtractor *e = nw_extractor_open(NULL, NW_DEVICE_CPU, o);
-	size_t image = (size_t) e->pre.channels * (size_t) e->pre.height * (size_t) e->pre.width;
+	NwEmbedderOptions *o = arg;
+	NwEmbedder *e = nw_embedder_open(NULL, NW_DEVICE_CPU, o);
+	size_t image = nw_preprocess_size(&e->pre);
 	float *images;
 	float *z;
 	int n = e->batch < 2 ? e->batch : 2;
@@ -70,7 +78,7 @@ embed(void *arg)
 		if (!isfinite(e->pre.mean[c]) || !(e->pre.std[c] > 0) || !isfinite(1 / e->pre.std[c]))
 			fuzz_broken("pixels can be normalised");
 	images = nw_alloc0((size_t) e->batch * image * sizeof(float));
-	z = nw_extractor_run(e, images, n);
+	z = nw_embedder_run(e, images, n);
 	fuzz_use(z, (size_t) n * (size_t) e->dim * sizeof(float));
 	free(z);
 	free(images);
@@ -79,7 +87,7 @@ embed(void *arg)
 		fuzz_use(e->class_name[c], strlen(e->class_name[c]));
 		fuzz_use(e->head + (size_t) c * (size_t) e->dim, (size_t) e->dim * sizeof(float));
 	}
-	nw_extractor_close(e);
+	nw_embedder_close(e);
 }
 
 /* Load a checkpoint, and use a state as a network does. */
@@ -89,7 +97,7 @@ resume(void *arg)
 	NwStates states = {0};
 	NwMetas settings = {0};
 	NwGraph *g;
-	int64_t step = nw_checkpoint_load(((NwExtractorOptions *) arg)->path, &states, &settings);
+	int64_t step = nw_checkpoint_load(((NwEmbedderOptions *) arg)->path, &states, &settings);
 
 	if (step < 0)
 		fuzz_broken("a step is not negative");
@@ -106,7 +114,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	FuzzInput in = {data, size};
 	uint8_t how = fuzz_byte(&in);
-	NwExtractorOptions o = {.output = how & 1 ? "y" : NULL, .batch = 2};
+	NwEmbedderOptions o = {.output = how & 1 ? "y" : NULL, .batch = 2};
 
 	if (how & 2)
 		o.height = o.width = 8;

@@ -1,22 +1,24 @@
 /*
  * program.c
  *		The surroundings of the external program: messages, files, and an end
- *		that is none.  Stands in for trainer/message.c.
+ *		that is none.  Stands in for trainer/base/message.c.
  */
-#include <fcntl.h>
 #include <pthread.h>
 #include <sanitizer/allocator_interface.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/message.h"
+#include "base/text.h"
 #include "harness.h"
-#include "util.h"
 
 #define FILES 3
 #define FIRST_FILE 100 /* descriptors of our own are from here on */
@@ -180,12 +182,6 @@ nw_usage_error(const char *subcommand, const char *fmt, ...)
 	(void) subcommand;
 	va_start(ap, fmt);
 	end(fmt, ap);
-}
-
-void
-nw_warn(const char *fmt, ...)
-{
-	(void) fmt;
 }
 
 void

@@ -14,11 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trainer/model.h"
-#include "../../trainer/ops.h"
-#include "../../trainer/ort.h"
-#include "../../trainer/step.h"
-#include "../../trainer/stepper.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/batch_spec.h"
+#include "graph/grad.h"
+#include "graph/graph.h"
+#include "graph/onnx_write.h"
+#include "graph/ops.h"
+#include "graph/ops_image.h"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "math/window.h"
+#include "net/backbone.h"
+#include "net/builtin.h"
+#include "net/model.h"
+#include "net/step_graph.h"
+#include "ort/device.h"
+#include "ort/runtime.h"
+#include "run/step_runner.h"
 
 static const char *folder;
 static NwDevice device;
@@ -63,7 +78,7 @@ run_and_save(NwGraph *g, NwStates *extra, const char *prefix)
 	int n;
 
 	nw_graph_pack(g, NULL, false, &model);
-	s = nw_session_open(rt, device, 1, model.data, model.len, prefix);
+	s = nw_session_open(rt, device, 1, &model, prefix);
 	b = nw_binding_new(s);
 	for (int i = 0; i < g->n_inputs; i++)
 	{
@@ -98,10 +113,10 @@ static NwState *
 random_state(NwStates *s, const char *name, NwShape shape, double low, double high)
 {
 	NwState *st = nw_state_add(s, name, shape, NULL);
-	NwRng r = nw_rng(7, nw_hash(name, strlen(name)), (uint64_t) nw_shape_size(&shape));
+	NwRandom r = nw_random(7, nw_hash(name, strlen(name)), (uint64_t) nw_shape_size(&shape));
 
 	for (int64_t i = 0; i < nw_shape_size(&shape); i++)
-		st->data[i] = (float) (low + (high - low) * nw_rng_uniform(&r));
+		st->data[i] = (float) (low + (high - low) * nw_random_double(&r));
 	return st;
 }
 
@@ -539,10 +554,10 @@ run_model(NwModelSpec *spec, NwBatchSpec *batch)
 		/* weights off their first values, so that scales and biases are tested too */
 		if (spec->backbone == NULL && st->shape.rank == 1)
 		{
-			NwRng r = nw_rng(3, (uint64_t) i, 0);
+			NwRandom r = nw_random(3, (uint64_t) i, 0);
 
 			for (int64_t j = 0; j < st->shape.dim[0]; j++)
-				st->data[j] += (float) (0.2 * (nw_rng_uniform(&r) - 0.5));
+				st->data[j] += (float) (0.2 * (nw_random_double(&r) - 0.5));
 		}
 		save(file, &st->shape, st->data);
 		nw_output(g, out, g->tensor[g->param[i]].grad);
@@ -567,7 +582,7 @@ run_steps(const NwModelSpec *spec, const NwBatchSpec *batch)
 	NwStates states = {0};
 	NwStates extra = {0};
 	NwGraph *g = new_graph(&states, 11);
-	NwStepper *s;
+	NwStepRunner *s;
 	NwStepInputs in;
 	float loss[8];
 	NwShape shape = NW_SHAPE(NW_LENGTH(loss));
@@ -585,21 +600,21 @@ run_steps(const NwModelSpec *spec, const NwBatchSpec *batch)
 	in.images = nw_state_find(&extra, "images")->data;
 	in.targets = nw_state_find(&extra, "targets")->data;
 	in.member = nw_state_find(&extra, "member")->data;
-	s = nw_stepper_new(rt, device, g);
+	s = nw_step_runner_new(rt, device, g);
 	for (int i = 0; i < NW_LENGTH(loss); i++)
 	{
 		in.lr = i < 5 ? 0.05f : 0.005f;
-		nw_stepper_run(s, &in, &loss[i], log_p);
+		nw_step_runner_run(s, &in, &loss[i], log_p);
 	}
 	save("loss", &shape, loss);
-	nw_stepper_fetch(s);
+	nw_step_runner_fetch(s);
 	for (int i = 0; i < g->n_updates; i++)
 	{
 		NwState *st = nw_state_find(&states, g->update[i].state);
 
 		save(nw_printf("o.%s", st->name), &st->shape, st->data);
 	}
-	nw_stepper_free(s);
+	nw_step_runner_free(s);
 }
 
 int
@@ -617,7 +632,8 @@ main(int argc, char **argv)
 		run_ops();
 	else if (strcmp(argv[1], "net") == 0 && argc == 8)
 	{
-		spec.net = (NwNet) {.arch = nw_arch_find(argv[4]), .width = atoi(argv[5]), .smooth = true};
+		spec.builtin =
+			(NwBuiltin) {.arch = nw_arch_find(argv[4]), .width = atoi(argv[5]), .smooth = true};
 		spec.height = spec.width = atoi(argv[6]);
 		if (strcmp(argv[7], "shared") == 0)
 			batch = (NwBatchSpec) {.queries = 6, .supports = 8, .slots = 3, .shared = true};
@@ -638,7 +654,7 @@ main(int argc, char **argv)
 	}
 	else if (strcmp(argv[1], "steps") == 0)
 	{
-		spec.net = (NwNet) {.arch = nw_arch_find("cnn"), .width = 8, .smooth = true};
+		spec.builtin = (NwBuiltin) {.arch = nw_arch_find("cnn"), .width = 8, .smooth = true};
 		spec.height = spec.width = 16;
 		batch = (NwBatchSpec) {.queries = 6, .supports = 8, .slots = 3, .shared = true};
 		run_steps(&spec, &batch);

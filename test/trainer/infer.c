@@ -14,29 +14,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trainer/cache.h"
-#include "../../trainer/extractor.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/dataset.h"
+#include "data/fitted.h"
+#include "data/image.h"
+#include "data/open.h"
+#include "graph/meta.h"
+#include "graph/onnx_read.h"
+#include "graph/shape.h"
+#include "onnx.pb-c.h"
+#include "ort/device.h"
+#include "ort/runtime.h"
+#include "run/embedder.h"
 
 static NwRuntime *rt;
 
-static NwExtractor *
+static NwEmbedder *
 open_model(const char *path, NwDevice device, int batch)
 {
-	NwExtractorOptions o = {.path = path, .batch = batch};
+	NwEmbedderOptions o = {.path = path, .batch = batch};
 
-	return nw_extractor_open(rt, device, &o);
+	return nw_embedder_open(rt, device, &o);
 }
 
 /* Make random images. */
 static float *
-random_images(const NwExtractor *e, int n)
+random_images(const NwEmbedder *e, int n)
 {
-	size_t size = (size_t) n * (size_t) (e->pre.channels * e->pre.height * e->pre.width);
+	size_t size = (size_t) n * nw_preprocess_size(&e->pre);
 	float *v = nw_alloc(size * sizeof(float));
-	NwRng r = nw_rng(9, 9, 9);
+	NwRandom r = nw_random(9, 9, 9);
 
 	for (size_t i = 0; i < size; i++)
-		v[i] = (float) nw_rng_normal(&r);
+		v[i] = (float) nw_random_normal(&r);
 	return v;
 }
 
@@ -64,9 +77,9 @@ save(const char *folder, const char *name, const NwShape *s, const float *v)
 static int
 dump(const char *path, const char *folder)
 {
-	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 5);
+	NwEmbedder *e = open_model(path, NW_DEVICE_CPU, 5);
 	float *x = random_images(e, 5);
-	float *z = nw_extractor_run(e, x, 5);
+	float *z = nw_embedder_run(e, x, 5);
 	NwShape shape = NW_SHAPE(5, e->pre.channels, e->pre.height, e->pre.width);
 	NwBuf b;
 	Onnx__ModelProto *m;
@@ -105,22 +118,22 @@ difference(const float *a, const float *b, size_t n)
 static int
 compare(const char *path)
 {
-	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
+	NwEmbedder *e = open_model(path, NW_DEVICE_CPU, 4);
 	float *x = random_images(e, 4);
-	size_t size = (size_t) (e->pre.channels * e->pre.height * e->pre.width);
+	size_t size = nw_preprocess_size(&e->pre);
 	float *all;
 	double worst = 0;
 
 	if (e->fixed && e->batch == 1)
 	{
 		puts("batches of 1");
-		free(nw_extractor_run(e, x, 1));
+		free(nw_embedder_run(e, x, 1));
 		return 0;
 	}
-	all = nw_extractor_run(e, x, 4);
+	all = nw_embedder_run(e, x, 4);
 	for (int i = 0; i < 4; i++)
 		worst =
-			fmax(worst, difference(all + i * e->dim, nw_extractor_run(e, x + (size_t) i * size, 1),
+			fmax(worst, difference(all + i * e->dim, nw_embedder_run(e, x + (size_t) i * size, 1),
 		                           (size_t) e->dim));
 	printf("%.1e\n", worst);
 	return !(worst < 1e-5);
@@ -130,11 +143,11 @@ compare(const char *path)
 static int
 devices(const char *path)
 {
-	NwExtractor *a = open_model(path, NW_DEVICE_CPU, 4);
-	NwExtractor *b = open_model(path, NW_DEVICE_WEBGPU, 4);
+	NwEmbedder *a = open_model(path, NW_DEVICE_CPU, 4);
+	NwEmbedder *b = open_model(path, NW_DEVICE_WEBGPU, 4);
 	float *x = random_images(a, 4);
-	float *za = nw_extractor_run(a, x, 4);
-	float *zb = nw_extractor_run(b, x, 4);
+	float *za = nw_embedder_run(a, x, 4);
+	float *zb = nw_embedder_run(b, x, 4);
 	double worst = difference(za, zb, (size_t) (4 * a->dim));
 
 	printf("%.1e\n", worst);
@@ -154,7 +167,7 @@ metadata(const char *path)
 	                                      {"nwhead.classes", "[\"0\",\"1\",\"2\",\"3\"]"},
 	                                      {"nwhead.dim", "129"},
 	                                      {"network", "cnn"}};
-	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
+	NwEmbedder *e = open_model(path, NW_DEVICE_CPU, 4);
 	int wrong = 0;
 
 	for (int i = 0; i < NW_LENGTH(want); i++)
@@ -171,7 +184,7 @@ metadata(const char *path)
 static int
 settings(const char *path, int n, char **want)
 {
-	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 4);
+	NwEmbedder *e = open_model(path, NW_DEVICE_CPU, 4);
 	int wrong = 0;
 
 	for (int i = 0; i < n; i++)
@@ -206,10 +219,10 @@ inner(const char *path)
 static int
 vectors(const char *path, const char *images, const char *labels, const char *file)
 {
-	NwSourceOptions o = {.idx_images = images, .idx_labels = labels};
-	NwSource *s = nw_source_open(&o, true);
-	NwExtractor *e = open_model(path, NW_DEVICE_CPU, 1);
-	NwCache *c = nw_cache_new(s, &e->pre, 0);
+	NwDatasetOptions o = {.idx_images = images, .idx_labels = labels};
+	NwDataset *s = nw_dataset_open(&o, true);
+	NwEmbedder *e = open_model(path, NW_DEVICE_CPU, 1);
+	NwFitted *c = nw_fitted_new(s, &e->pre, 0);
 	float *x = random_images(e, 1);
 	NwBuf text;
 	char *p;
@@ -222,8 +235,8 @@ vectors(const char *path, const char *images, const char *labels, const char *fi
 		float *z;
 		float *got;
 
-		nw_cache_tensor(c, i, 0, 0, false, x);
-		z = nw_extractor_run(e, x, 1);
+		nw_fitted_tensor(c, i, 0, 0, false, x);
+		z = nw_embedder_run(e, x, 1);
 		got = nw_alloc((size_t) e->dim * sizeof(float));
 		for (int j = 0; j < e->dim; j++)
 			got[j] = strtof(p + 1, &p);

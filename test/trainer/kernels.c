@@ -9,11 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trainer/conv.h"
-#include "../../trainer/fused.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "math/conv.h"
+#include "math/fused.h"
+#include "math/gemm.h"
+#include "math/team.h"
+#include "math/window.h"
 
 static int failed;
-static NwRng rng;
+static NwRandom numbers;
 
 /* Report one check. */
 static void
@@ -27,7 +32,7 @@ check(bool ok, const char *what, const char *which)
 static int64_t
 draw(int64_t low, int64_t high)
 {
-	return low + nw_rng_below(&rng, (uint32_t) (high - low + 1));
+	return low + nw_random_below(&numbers, (uint32_t) (high - low + 1));
 }
 
 /* Make random floats. */
@@ -37,7 +42,7 @@ noise(int64_t n)
 	float *p = nw_alloc((size_t) n * sizeof(float));
 
 	for (int64_t i = 0; i < n; i++)
-		p[i] = (float) nw_rng_normal(&rng);
+		p[i] = (float) nw_random_normal(&numbers);
 	return p;
 }
 
@@ -306,7 +311,7 @@ main(void)
 	{
 		const NwGemm *gemm = nw_gemm_find(names[i]);
 
-		rng = nw_rng(1, 2, 3);
+		numbers = nw_random(1, 2, 3);
 		if (gemm != NULL)
 			test_conv(gemm);
 	}

@@ -7,23 +7,26 @@
  * An image of class k shows stripes whose angle is k's, at a random place, with
  * noise over it.
  */
+#include <stdio.h> /* before jpeglib.h, which needs it */
+
 #include <jpeglib.h>
 #include <math.h>
 #include <png.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "../../trainer/util.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/text.h"
 
 /* Draw an image [size, size, channels]. */
 static void
-draw(uint8_t *out, int size, int channels, int k, int classes, NwRng *r)
+draw(uint8_t *out, int size, int channels, int k, int classes, NwRandom *r)
 {
 	double angle = M_PI * k / classes;
-	double phase = 6.28 * nw_rng_uniform(r);
+	double phase = 6.28 * nw_random_double(r);
 
 	for (int y = 0; y < size; y++)
 		for (int x = 0; x < size; x++)
@@ -32,7 +35,7 @@ draw(uint8_t *out, int size, int channels, int k, int classes, NwRng *r)
 
 			for (int c = 0; c < channels; c++)
 			{
-				double v = 128 + 80 * sin(at + 0.3 * c) + 30 * nw_rng_normal(r);
+				double v = 128 + 80 * sin(at + 0.3 * c) + 30 * nw_random_normal(r);
 
 				*out++ = (uint8_t) (v < 0 ? 0 : v > 255 ? 255 : v);
 			}
@@ -80,7 +83,7 @@ make_idx(const char *prefix, int n, int classes, int size)
 	gzFile images = gzopen(nw_printf("%s-images.gz", prefix), "wb1");
 	gzFile labels = gzopen(nw_printf("%s-labels.gz", prefix), "wb1");
 	uint8_t *p = nw_alloc((size_t) (size * size));
-	NwRng r = nw_rng(nw_hash(prefix, strlen(prefix)), 1, 1);
+	NwRandom r = nw_random(nw_hash(prefix, strlen(prefix)), 1, 1);
 
 	put32(images, 0x803);
 	put32(images, (uint32_t) n);
@@ -104,7 +107,7 @@ static void
 make_folder(const char *dir, int n, int classes, int size)
 {
 	uint8_t *p = nw_alloc((size_t) (3 * size * size));
-	NwRng r = nw_rng(5, 1, 1);
+	NwRandom r = nw_random(5, 1, 1);
 
 	mkdir(dir, 0777);
 	for (int i = 0; i < n; i++)

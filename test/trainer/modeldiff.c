@@ -12,7 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../trainer/model.h"
+#include "base/file.h"
+#include "base/message.h"
+#include "base/text.h"
+#include "graph/onnx_read.h"
+#include "graph/shape.h"
+#include "onnx.pb-c.h"
 
 /* Tell whether a tensor of one model has the bits of one of the other. */
 static bool

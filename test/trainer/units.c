@@ -7,11 +7,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../trainer/graph.h"
-#include "../../trainer/images.h"
-#include "../../trainer/model.h"
-#include "../../trainer/pipe.h"
-#include "../../trainer/sampler.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/batch_spec.h"
+#include "data/dataset.h"
+#include "data/image.h"
+#include "data/sampler.h"
+#include "graph/graph.h"
+#include "graph/meta.h"
+#include "graph/onnx_read.h"
+#include "graph/onnx_write.h"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "onnx.pb-c.h"
+#include "run/batch_queue.h"
 
 static int failed;
 
@@ -23,11 +33,11 @@ check(bool ok, const char *what)
 	failed += !ok;
 }
 
-/* Make a source of n images of so many classes, in turn; the last class has `few`. */
-static NwSource *
-make_source(int n, int classes, int few)
+/* Make a dataset of n images of so many classes, in turn; the last class has `few`. */
+static NwDataset *
+make_dataset(int n, int classes, int few)
 {
-	NwSource *s = nw_alloc0(sizeof(NwSource));
+	NwDataset *s = nw_alloc0(sizeof(NwDataset));
 	char **names = nw_alloc((size_t) n * sizeof(char *));
 
 	s->n = n;
@@ -38,7 +48,7 @@ make_source(int n, int classes, int few)
 
 		names[i] = nw_printf("c%03d", k);
 	}
-	nw_source_set_labels(s, names);
+	nw_dataset_set_labels(s, names);
 	return s;
 }
 
@@ -46,7 +56,7 @@ make_source(int n, int classes, int few)
 static void
 test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
 {
-	NwSource *s = make_source(n, classes, few);
+	NwDataset *s = make_dataset(n, classes, few);
 	NwSampler *sampler;
 	NwChoice a;
 	NwChoice b;
@@ -114,7 +124,7 @@ test_sampler(int classes, int n, int few, NwBatchSpec spec, const char *what)
 static void
 test_epochs(void)
 {
-	NwSource *s = make_source(96, 4, 0);
+	NwDataset *s = make_dataset(96, 4, 0);
 	NwBatchSpec spec = {.queries = 8, .slots = 3};
 	NwSampler *sampler = nw_sampler_new(s, &spec, 0, 3);
 	NwChoice c;
@@ -246,33 +256,33 @@ fill(void *arg, int64_t seq, void *slot)
 
 /* Check that batches come in order and slots are not reused too early, by so many threads. */
 static void
-test_pipe(int threads)
+test_queue(int threads)
 {
 	int64_t memory[3];
 	void *slots[3] = {&memory[0], &memory[1], &memory[2]};
-	NwPipe *p = nw_pipe_start(fill, NULL, 5, 1000, slots, 3, threads);
+	NwBatchQueue *q = nw_batch_queue_start(fill, NULL, 5, 1000, slots, 3, threads);
 	bool order = true;
 
 	for (int64_t i = 5; i < 1000; i++)
 	{
-		int64_t *s = nw_pipe_take(p);
+		int64_t *s = nw_batch_queue_take(q);
 
 		order &= *s == i;
-		nw_pipe_return(p);
+		nw_batch_queue_return(q);
 	}
-	nw_pipe_stop(p);
-	check(order, "pipe: batches come in order");
-	p = nw_pipe_start(fill, NULL, 0, 1000, slots, 3, threads);
-	nw_pipe_take(p);
-	nw_pipe_stop(p);
-	check(true, "pipe: it can be stopped half-way");
+	nw_batch_queue_stop(q);
+	check(order, "queue: batches come in order");
+	q = nw_batch_queue_start(fill, NULL, 0, 1000, slots, 3, threads);
+	nw_batch_queue_take(q);
+	nw_batch_queue_stop(q);
+	check(true, "queue: it can be stopped half-way");
 }
 
 /* Check the generator's range and evenness. */
 static void
-test_rng(void)
+test_random(void)
 {
-	NwRng r = nw_rng(1, 2, 3);
+	NwRandom r = nw_random(1, 2, 3);
 	int count[7] = {0};
 	double sum = 0;
 	double square = 0;
@@ -280,17 +290,17 @@ test_rng(void)
 
 	for (int i = 0; i < 70000; i++)
 	{
-		double v = nw_rng_normal(&r);
+		double v = nw_random_normal(&r);
 
-		count[nw_rng_below(&r, 7)]++;
+		count[nw_random_below(&r, 7)]++;
 		sum += v;
 		square += v * v;
 	}
 	for (int i = 0; i < 7; i++)
 		even &= abs(count[i] - 10000) < 500;
-	check(even, "rng: whole numbers are even");
+	check(even, "random: whole numbers are even");
 	check(fabs(sum / 70000) < 0.02 && fabs(square / 70000 - 1) < 0.03,
-	      "rng: normal numbers have mean 0 and variance 1");
+	      "random: normal numbers have mean 0 and variance 1");
 }
 
 int
@@ -315,9 +325,9 @@ main(void)
 	test_tensor();
 	test_constants();
 	test_states();
-	test_pipe(1);
-	test_pipe(2);
-	test_pipe(5);
-	test_rng();
+	test_queue(1);
+	test_queue(2);
+	test_queue(5);
+	test_random();
 	return failed > 0;
 }

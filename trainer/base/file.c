@@ -1,0 +1,135 @@
+/*
+ * base/file.c: whole files, read and written.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
+
+/* Read a whole file; false, with errno set, where that is not possible. */
+bool
+nw_try_read_file(const char *path, NwBuf *into)
+{
+	char chunk[65536];
+	struct stat st;
+	ssize_t n;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	*into = (NwBuf) {0};
+	if (fd < 0)
+		return false;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+	{
+		into->cap = (size_t) st.st_size + 1;
+		into->data = nw_alloc(into->cap);
+	}
+	while ((n = read(fd, chunk, sizeof(chunk))) > 0)
+		nw_buf_add(into, chunk, (size_t) n);
+	if (n < 0)
+	{
+		int saved = errno;
+
+		close(fd);
+		nw_buf_free(into);
+		errno = saved;
+		return false;
+	}
+	close(fd);
+	nw_buf_add(into, NULL, 0);
+	return true;
+}
+
+void
+nw_read_file(const char *path, NwBuf *into)
+{
+	if (!nw_try_read_file(path, into))
+		nw_fatal("could not read \"%s\": %s", path, strerror(errno));
+}
+
+/* Make a rename in a folder survive a crash. */
+static void
+sync_parent(const char *path)
+{
+	char *copy = nw_strdup(path);
+	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+	{
+		fsync(fd);
+		close(fd);
+	}
+	free(copy);
+}
+
+/* Replace a file as a whole: readers see the old content or the new, never a part. */
+void
+nw_write_file(const char *path, const void *data, size_t len)
+{
+	char *tmp = nw_printf("%s.%ld.tmp", path, (long) getpid());
+	const char *p = data;
+	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	const char *what = "create";
+
+	if (fd < 0)
+		goto fail;
+	what = "write";
+	while (len > 0)
+	{
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			goto fail;
+		p += n;
+		len -= (size_t) n;
+	}
+	if (fsync(fd) != 0)
+		goto fail;
+	if (close(fd) != 0)
+	{
+		fd = -1;
+		goto fail;
+	}
+	fd = -1;
+	what = "rename";
+	if (rename(tmp, path) != 0)
+		goto fail;
+	sync_parent(path);
+	free(tmp);
+	return;
+
+fail:
+{
+	int saved = errno;
+
+	if (fd >= 0)
+		close(fd);
+	unlink(tmp);
+	nw_fatal("could not %s \"%s\": %s", what, path, strerror(saved));
+}
+}
+
+/* Find out before hours of work that a file can be written where it shall go. */
+void
+nw_check_writable(const char *path)
+{
+	char *copy = nw_strdup(path);
+	char *dir = dirname(copy);
+	struct stat st;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		nw_fatal("\"%s\" is not a regular file", path);
+	if (access(dir, W_OK) != 0)
+		nw_fatal("could not write to folder \"%s\": %s", dir, strerror(errno));
+	free(copy);
+}

@@ -1,0 +1,17 @@
+/*
+ * base/file.h: whole files, read and written.
+ */
+#ifndef NW_FILE_H
+#define NW_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/text.h"
+
+void nw_read_file(const char *path, NwBuf *into);
+bool nw_try_read_file(const char *path, NwBuf *into);
+void nw_write_file(const char *path, const void *data, size_t len);
+void nw_check_writable(const char *path);
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * base/text.c: strings, and buffers that grow.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+char *
+nw_strdup(const char *s)
+{
+	size_t len = strlen(s) + 1;
+
+	return memcpy(nw_alloc(len), s, len);
+}
+
+char *
+nw_vprintf(const char *fmt, va_list ap)
+{
+	va_list again;
+	int len;
+	char *s;
+
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, fmt, ap);
+	s = nw_alloc((size_t) len + 1);
+	vsnprintf(s, (size_t) len + 1, fmt, again);
+	va_end(again);
+	return s;
+}
+
+/* Format into a string that is the caller's to free. */
+char *
+nw_printf(const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, fmt);
+	s = nw_vprintf(fmt, ap);
+	va_end(ap);
+	return s;
+}
+
+void
+nw_buf_add(NwBuf *b, const void *data, size_t len)
+{
+	if (b->len + len + 1 > b->cap)
+	{
+		b->cap = (b->len + len + 1) * 3 / 2 + 64;
+		b->data = nw_realloc(b->data, b->cap);
+	}
+	if (len > 0)
+		memcpy(b->data + b->len, data, len);
+	b->len += len;
+	b->data[b->len] = 0;
+}
+
+void
+nw_buf_printf(NwBuf *b, const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, fmt);
+	s = nw_vprintf(fmt, ap);
+	va_end(ap);
+	nw_buf_add(b, s, strlen(s));
+	free(s);
+}
+
+/* Append text as a JSON string, quotes included. */
+void
+nw_buf_json(NwBuf *b, const char *text)
+{
+	nw_buf_add(b, "\"", 1);
+	for (; *text; text++)
+	{
+		unsigned char c = (unsigned char) *text;
+
+		if (c == '"' || c == '\\')
+			nw_buf_printf(b, "\\%c", c);
+		else if (c < 0x20)
+			nw_buf_printf(b, "\\u%04x", c);
+		else
+			nw_buf_add(b, text, 1);
+	}
+	nw_buf_add(b, "\"", 1);
+}
+
+void
+nw_buf_free(NwBuf *b)
+{
+	free(b->data);
+	*b = (NwBuf) {0};
+}
+
+/* Append numbers with commas between them; none make an empty text. */
+void
+nw_buf_numbers(NwBuf *b, int n, const double *v, int digits)
+{
+	nw_buf_add(b, NULL, 0);
+	for (int i = 0; i < n; i++)
+		nw_buf_printf(b, "%s%.*g", i ? "," : "", digits, v[i]);
+}
+
+/* Cut characters such as these off the end of a text. */
+void
+nw_trim_end(char *text, const char *these)
+{
+	size_t len = strlen(text);
+
+	while (len > 0 && strchr(these, text[len - 1]) != NULL)
+		text[--len] = 0;
+}

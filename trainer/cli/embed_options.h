@@ -1,0 +1,11 @@
+/*
+ * cli/embed_options.h: the command line of "nwhead embed".
+ */
+#ifndef NW_EMBED_OPTIONS_H
+#define NW_EMBED_OPTIONS_H
+
+#include "run/embed.h"
+
+void nw_embed_options(int argc, char **argv, NwEmbedSettings *o);
+
+#endif

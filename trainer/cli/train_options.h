@@ -1,0 +1,11 @@
+/*
+ * cli/train_options.h: the command line of "nwhead train".
+ */
+#ifndef NW_TRAIN_OPTIONS_H
+#define NW_TRAIN_OPTIONS_H
+
+#include "run/train_settings.h"
+
+void nw_train_options(int argc, char **argv, NwTrainSettings *o);
+
+#endif

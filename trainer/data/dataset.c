@@ -1,0 +1,141 @@
+/*
+ * data/dataset.c: labelled images, wherever they come from.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/dataset.h"
+#include "data/image.h"
+#include "data/unpacker.h"
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* Give each image its class by name, or NULL, and number the classes in byte order; takes the names
+ * over. */
+void
+nw_dataset_set_labels(NwDataset *d, char **names)
+{
+	char **sorted = nw_alloc((size_t) d->n * sizeof(char *));
+	int64_t n = 0;
+
+	for (int64_t i = 0; i < d->n; i++)
+		if (names[i] != NULL)
+			sorted[n++] = names[i];
+	qsort(sorted, (size_t) n, sizeof(char *), compare_names);
+	d->classes = nw_alloc((size_t) n * sizeof(char *));
+	for (int64_t i = 0; i < n; i++)
+		if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0)
+			d->classes[d->n_classes++] = nw_strdup(sorted[i]);
+	d->label = nw_alloc((size_t) d->n * sizeof(int));
+	for (int64_t i = 0; i < d->n; i++)
+	{
+		char **found = NULL;
+
+		if (names[i] != NULL)
+			found = bsearch(&names[i], d->classes, (size_t) d->n_classes, sizeof(char *),
+			                compare_names);
+		d->label[i] = found ? (int) (found - d->classes) : -1;
+		free(names[i]);
+	}
+	free(names);
+	free(sorted);
+}
+
+/* Wait until a file that is being read is known to be sound. */
+void
+nw_dataset_whole(const NwDataset *d)
+{
+	if (d->unpacker != NULL)
+		nw_unpacker_whole(d->unpacker);
+}
+
+void
+nw_dataset_free(NwDataset *d)
+{
+	if (d->unpacker != NULL)
+		nw_unpacker_close(d->unpacker);
+	for (int i = 0; i < d->n_classes; i++)
+		free(d->classes[i]);
+	for (int64_t i = 0; i < d->n; i++)
+	{
+		if (d->path)
+			free(d->path[i]);
+		if (d->blob)
+		{
+			nw_buf_free(&d->blob[i]);
+			nw_buf_free(&d->id[i]);
+		}
+	}
+	free(d->classes);
+	free(d->label);
+	free(d->path);
+	free(d->blob);
+	free(d->id);
+	free(d->id_type);
+	free(d->place);
+	free(d->pixels);
+	free(d->name);
+	free(d);
+}
+
+/* Find an image that lies ready in memory, grey and of the size of all; else NULL. */
+const uint8_t *
+nw_dataset_pixels(const NwDataset *d, int64_t i)
+{
+	size_t size = (size_t) d->height * (size_t) d->width;
+
+	if (d->pixels == NULL)
+		return NULL;
+	nw_unpacker_await(d->unpacker, ((size_t) d->place[i] + 1) * size);
+	return d->pixels + (size_t) d->place[i] * size;
+}
+
+/* Decode an image, grey or RGB as asked; why not (to be freed), else NULL. */
+char *
+nw_dataset_image(const NwDataset *d, int64_t i, int channels, int enough, NwImage *out)
+{
+	char *why;
+	char *named;
+
+	if (d->pixels != NULL)
+	{
+		size_t size = (size_t) d->height * (size_t) d->width;
+
+		*out = (NwImage) {d->height, d->width, 1, nw_alloc(size)};
+		memcpy(out->pixels, nw_dataset_pixels(d, i), size);
+		return NULL;
+	}
+	if (d->path != NULL)
+	{
+		char *full = nw_printf("%s/%s", d->name, d->path[i]);
+		NwBuf b;
+
+		if (!nw_try_read_file(full, &b))
+			why = nw_strdup(strerror(errno));
+		else
+		{
+			why = nw_image_decode(b.data, b.len, channels, enough, out);
+			nw_buf_free(&b);
+		}
+		named = why ? nw_printf("could not read image \"%s\": %s", full, why) : NULL;
+		free(full);
+	}
+	else
+	{
+		why = nw_image_decode(d->blob[i].data, d->blob[i].len, channels, enough, out);
+		named =
+			why ? nw_printf("could not read image number %lld of table \"%s\" in order of id: %s",
+		                    (long long) i + 1, d->name, why)
+				: NULL;
+	}
+	free(why);
+	return named;
+}

@@ -1,0 +1,370 @@
+/*
+ * data/image.c: decoding, fitting and normalising images.
+ */
+#include <stdio.h> /* before jpeglib.h, which needs it */
+
+#include <jpeglib.h>
+#include <math.h>
+#include <png.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/image.h"
+
+/* larger than any photograph, small enough that sizes cannot overflow */
+#define MAX_SIDE 32768
+#define MAX_PIXELS (INT64_C(1) << 28)
+
+/*
+ * What a file can hold at most, for each of its bytes: a PNG a thousandfold by
+ * deflate, eight pixels a byte; a JPEG, which has at least a bit for each block,
+ * blocks of 64 pixels, or of 128 where no component has full resolution.  Files of
+ * arithmetic codes need less, so small images are not judged.
+ */
+#define PNG_PIXELS 8256
+#define JPEG_PIXELS 1024
+#define JPEG_SMALL (1 << 22)
+
+/* Say why an image of such a size is not to be decoded; NULL where it is. */
+static const char *
+refuse_size(unsigned width, unsigned height, size_t len, int64_t pixels_of_byte)
+{
+	if (width == 0 || height == 0)
+		return "image is empty";
+	if (width > MAX_SIDE || height > MAX_SIDE || (int64_t) width * height > MAX_PIXELS)
+		return "image is too large";
+	if ((int64_t) width * height / pixels_of_byte > (int64_t) len)
+		return "the file is too short for the image's size";
+	return NULL;
+}
+
+/* libjpeg's errors come back here */
+typedef struct JpegError
+{
+	struct jpeg_error_mgr mgr;
+	jmp_buf back;
+	char text[JMSG_LENGTH_MAX];
+} JpegError;
+
+static void
+jpeg_failed(j_common_ptr info)
+{
+	JpegError *e = (JpegError *) info->err;
+
+	info->err->format_message(info, e->text);
+	longjmp(e->back, 1);
+}
+
+/* Take libjpeg's warnings as failures: a truncated file is not an image. */
+static void
+jpeg_warned(j_common_ptr info, int level)
+{
+	if (level < 0)
+		jpeg_failed(info);
+}
+
+/* Turn a line of inverted CMYK, as Adobe writes it, into RGB. */
+static void
+cmyk_to_rgb(const uint8_t *in, uint8_t *out, int width)
+{
+	for (int x = 0; x < width; x++, in += 4, out += 3)
+		for (int c = 0; c < 3; c++)
+			out[c] = (uint8_t) (in[c] * in[3] / 255);
+}
+
+/*
+ * Decode a JPEG.  The decoder itself reduces by 2, 4 or 8 as long as the shorter
+ * side stays at least `enough`.
+ */
+static char *
+decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *out)
+{
+	struct jpeg_decompress_struct info;
+	JpegError error;
+	const char *why;
+	uint8_t *volatile line = NULL;
+
+	out->pixels = NULL;
+	info.err = jpeg_std_error(&error.mgr);
+	error.mgr.error_exit = jpeg_failed;
+	error.mgr.emit_message = jpeg_warned;
+	if (setjmp(error.back))
+	{
+		jpeg_destroy_decompress(&info);
+		free(line);
+		nw_image_free(out);
+		return nw_strdup(error.text);
+	}
+	jpeg_create_decompress(&info);
+	jpeg_mem_src(&info, data, len);
+	jpeg_read_header(&info, TRUE);
+	why = refuse_size(info.image_width, info.image_height,
+	                  len > JPEG_SMALL / JPEG_PIXELS ? len : JPEG_SMALL / JPEG_PIXELS, JPEG_PIXELS);
+	if (why != NULL)
+	{
+		jpeg_destroy_decompress(&info);
+		return nw_strdup(why);
+	}
+	if (info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK)
+		info.out_color_space = JCS_CMYK;
+	else
+		info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+	info.scale_num = 1;
+	for (info.scale_denom = 8; info.scale_denom > 1; info.scale_denom /= 2)
+	{
+		unsigned side = info.image_width < info.image_height ? info.image_width : info.image_height;
+
+		if (side / info.scale_denom >= (unsigned) enough)
+			break;
+	}
+	jpeg_start_decompress(&info);
+	out->height = (int) info.output_height;
+	out->width = (int) info.output_width;
+	out->channels = info.out_color_space == JCS_CMYK ? 3 : channels;
+	out->pixels = nw_alloc((size_t) out->height * (size_t) out->width * (size_t) out->channels);
+	line = nw_alloc((size_t) out->width * 4);
+	while (info.output_scanline < info.output_height)
+	{
+		uint8_t *row = out->pixels +
+		               (size_t) info.output_scanline * (size_t) out->width * (size_t) out->channels;
+		uint8_t *into = info.out_color_space == JCS_CMYK ? line : row;
+
+		jpeg_read_scanlines(&info, &into, 1);
+		if (info.out_color_space == JCS_CMYK)
+			cmyk_to_rgb(line, row, out->width);
+	}
+	jpeg_finish_decompress(&info);
+	jpeg_destroy_decompress(&info);
+	free(line);
+	return NULL;
+}
+
+/* Decode a PNG, transparent parts over white. */
+static char *
+decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
+{
+	png_image png = {.version = PNG_IMAGE_VERSION};
+	png_color white = {255, 255, 255};
+	const char *why;
+
+	if (!png_image_begin_read_from_memory(&png, data, len))
+		return nw_strdup(png.message);
+	why = refuse_size(png.width, png.height, len, PNG_PIXELS);
+	if (why != NULL)
+	{
+		png_image_free(&png);
+		return nw_strdup(why);
+	}
+	png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+	out->height = (int) png.height;
+	out->width = (int) png.width;
+	out->channels = channels;
+	out->pixels = nw_alloc(PNG_IMAGE_SIZE(png));
+	if (!png_image_finish_read(&png, &white, out->pixels, 0, NULL) || PNG_IMAGE_FAILED(png))
+	{
+		nw_image_free(out);
+		return nw_strdup(png.message);
+	}
+	return NULL;
+}
+
+/* Decode a JPEG or PNG, told by its first bytes; why not (to be freed), else NULL. */
+char *
+nw_image_decode(const void *data, size_t len, int channels, int enough, NwImage *out)
+{
+	const uint8_t *p = data;
+
+	*out = (NwImage) {0};
+	if (len == 0)
+		return nw_strdup("the file is empty");
+	if (len > 2 && p[0] == 0xff && p[1] == 0xd8)
+		return decode_jpeg(data, len, channels, enough, out);
+	if (len > 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0)
+		return decode_png(data, len, channels, out);
+	return nw_strdup("neither JPEG nor PNG");
+}
+
+void
+nw_image_free(NwImage *image)
+{
+	free(image->pixels);
+	image->pixels = NULL;
+}
+
+/* The weights with which source pixels make one target pixel. */
+typedef struct Taps
+{
+	int first;
+	int n;
+	float *weight;
+} Taps;
+
+/*
+ * Work out the taps of one axis: a triangle filter as wide as the reduction, which
+ * is bilinear interpolation when enlarging and smooth averaging when reducing.
+ */
+static Taps *
+make_taps(int from, int to, double start, double length)
+{
+	Taps *taps = nw_alloc((size_t) to * sizeof(Taps));
+	double scale = length / to;
+	double support = scale > 1 ? scale : 1;
+
+	for (int i = 0; i < to; i++)
+	{
+		double centre = start + (i + 0.5) * scale;
+		int first = (int) floor(centre - support);
+		int last = (int) ceil(centre + support);
+		double sum = 0;
+		Taps *t = &taps[i];
+
+		first = first < 0 ? 0 : first;
+		last = last > from ? from : last;
+		t->first = first;
+		t->n = last - first;
+		t->weight = nw_alloc((size_t) t->n * sizeof(float));
+		for (int j = 0; j < t->n; j++)
+		{
+			double w = 1 - fabs((first + j + 0.5 - centre) / support);
+
+			t->weight[j] = (float) (w > 0 ? w : 0);
+			sum += t->weight[j];
+		}
+		for (int j = 0; j < t->n; j++)
+			t->weight[j] = (float) (t->weight[j] / sum);
+	}
+	return taps;
+}
+
+static void
+free_taps(Taps *taps, int n)
+{
+	for (int i = 0; i < n; i++)
+		free(taps[i].weight);
+	free(taps);
+}
+
+/* Bring pixels to the number of channels a model wants. */
+static void
+copy_pixel(const float *in, int from, uint8_t *out, int to)
+{
+	float v[3] = {in[0], from == 3 ? in[1] : in[0], from == 3 ? in[2] : in[0]};
+
+	if (to == 1 && from == 3)
+		v[0] = 0.299f * v[0] + 0.587f * v[1] + 0.114f * v[2];
+	for (int c = 0; c < to; c++)
+	{
+		float x = v[c] + 0.5f;
+
+		out[c] = (uint8_t) (x < 0 ? 0 : x > 255 ? 255 : x);
+	}
+}
+
+/* Resize so that the target is covered, and cut the centre: into [height, width, channels]. */
+void
+nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out)
+{
+	int ch = image->channels;
+	double scale_h = (double) image->height / (pre->height * pre->zoom);
+	double scale_w = (double) image->width / (pre->width * pre->zoom);
+	double scale = scale_h < scale_w ? scale_h : scale_w;
+	double box_h = pre->height * scale;
+	double box_w = pre->width * scale;
+	Taps *rows;
+	Taps *cols;
+	float *mid;
+
+	if (image->height == pre->height && image->width == pre->width && ch == pre->channels &&
+	    pre->zoom == 1)
+	{
+		memcpy(out, image->pixels, (size_t) image->height * (size_t) image->width * (size_t) ch);
+		return;
+	}
+	rows = make_taps(image->height, pre->height, (image->height - box_h) / 2, box_h);
+	cols = make_taps(image->width, pre->width, (image->width - box_w) / 2, box_w);
+	mid = nw_alloc((size_t) image->height * (size_t) pre->width * (size_t) ch * sizeof(float));
+	for (int y = 0; y < image->height; y++)
+		for (int x = 0; x < pre->width; x++)
+			for (int c = 0; c < ch; c++)
+			{
+				const uint8_t *p =
+					image->pixels +
+					((size_t) y * (size_t) image->width + (size_t) cols[x].first) * (size_t) ch + c;
+				float sum = 0;
+
+				for (int j = 0; j < cols[x].n; j++)
+					sum += cols[x].weight[j] * p[j * ch];
+				mid[((size_t) y * (size_t) pre->width + (size_t) x) * (size_t) ch + (size_t) c] =
+					sum;
+			}
+	for (int y = 0; y < pre->height; y++)
+		for (int x = 0; x < pre->width; x++)
+		{
+			float v[3] = {0, 0, 0};
+
+			for (int j = 0; j < rows[y].n; j++)
+				for (int c = 0; c < ch; c++)
+					v[c] += rows[y].weight[j] *
+					        mid[((size_t) (rows[y].first + j) * (size_t) pre->width + (size_t) x) *
+					                (size_t) ch +
+					            (size_t) c];
+			copy_pixel(v, ch,
+			           out +
+			               ((size_t) y * (size_t) pre->width + (size_t) x) * (size_t) pre->channels,
+			           pre->channels);
+		}
+	free(mid);
+	free_taps(rows, pre->height);
+	free_taps(cols, pre->width);
+}
+
+/*
+ * Normalise a fitted image into [channels, height, width], moved by (dy, dx) and
+ * mirrored if asked; what a move uncovers is the mean, that is 0.
+ */
+void
+nw_image_tensor(const uint8_t *pixels, const NwPreprocess *pre, int dy, int dx, bool mirror,
+                float *out)
+{
+	int ch = pre->channels;
+
+	for (int c = 0; c < ch; c++)
+	{
+		float scale = (float) (1 / (255 * pre->std[c]));
+		float shift = (float) (-pre->mean[c] / pre->std[c]);
+
+		for (int y = 0; y < pre->height; y++)
+		{
+			bool inside = y + dy >= 0 && y + dy < pre->height;
+			const uint8_t *row =
+				pixels + (size_t) (inside ? y + dy : 0) * (size_t) pre->width * (size_t) ch + c;
+
+			/* most are taken as they are; grey ones lie side by side, which makes vectors of the
+			 * loop */
+			if (inside && dx == 0 && !mirror)
+			{
+				if (ch == 1)
+					for (int x = 0; x < pre->width; x++)
+						out[x] = (float) row[x] * scale + shift;
+				else
+					for (int x = 0; x < pre->width; x++)
+						out[x] = (float) row[x * ch] * scale + shift;
+				out += pre->width;
+				continue;
+			}
+			for (int x = 0; x < pre->width; x++)
+			{
+				int from = (mirror ? pre->width - 1 - x : x) + dx;
+
+				*out++ = inside && from >= 0 && from < pre->width
+				             ? (float) row[from * ch] * scale + shift
+				             : 0;
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+/*
+ * db/embedding_table.c: a table (id, label, embedding), made ready for rows and registered.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/message.h"
+#include "base/text.h"
+#include "db/embedding_table.h"
+#include "db/pg.h"
+
+#define MAX_VECTOR_DIM 16000 /* pgvector's limit for a vector column */
+
+/* Check that a table there is can take the rows. */
+static void
+check_table(PGconn *c, const char *relation, const char *name, int dim, const char *id_type)
+{
+	static const char *const columns[] = {"id", "label", "embedding"};
+	char *vector = nw_printf("vector(%d)", dim);
+	const char *types[] = {id_type, "text", vector};
+
+	for (int i = 0; i < 3; i++)
+	{
+		PGresult *r = nw_pg_query(
+			c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, columns[i]},
+			"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), t.typname"
+			" FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
+			" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2"
+			" AND a.attnum > 0 AND NOT a.attisdropped");
+		const char *type;
+
+		if (PQntuples(r) != 1)
+			nw_fatal("table \"%s\" has no column \"%s\"", name, columns[i]);
+		type = PQgetvalue(r, 0, 0);
+		if (i == 2 && strcmp(PQgetvalue(r, 0, 1), "vector") == 0 && strchr(type, '(') != NULL)
+			type = strrchr(type, '.') ? strrchr(type, '.') + 1 : type;
+		else if (i == 2 && strcmp(PQgetvalue(r, 0, 1), "vector") == 0)
+			type = vector; /* of any dimension */
+		if (strcmp(type, types[i]) != 0)
+			nw_fatal("table \"%s\": column \"%s\" is of type %s, and %s is needed", name,
+			         columns[i], type, types[i]);
+		PQclear(r);
+	}
+	free(vector);
+}
+
+/* Create a table, and return its quoted name. */
+static char *
+create_table(PGconn *c, const char *name, const char *id_type, int dim, const char *vector_schema)
+{
+	PGresult *r = nw_pg_query(
+		c, PGRES_TUPLES_OK, 1, &name,
+		"SELECT pg_catalog.string_agg(pg_catalog.quote_ident(p), '.' ORDER BY n)"
+		" FROM pg_catalog.unnest(pg_catalog.parse_ident($1)) WITH ORDINALITY AS u(p, n)");
+	char *relation = nw_strdup(PQgetvalue(r, 0, 0));
+
+	PQclear(r);
+	PQclear(nw_pg_query(
+		c, PGRES_COMMAND_OK, 0, NULL,
+		"CREATE TABLE %s (id %s NOT NULL, label pg_catalog.text, embedding %s.vector(%d))",
+		relation, id_type, vector_schema, dim));
+	return relation;
+}
+
+/* Make a table ready for rows: created, found empty, added to or emptied. */
+NwEmbeddingTable
+nw_embedding_table_open(PGconn *c, const char *name, const char *id_type, int dim, bool append,
+                        bool replace)
+{
+	NwEmbeddingTable t = {.conn = c, .relation = nw_pg_relation(c, name)};
+	char *vector_schema = nw_pg_extension(c, "vector");
+
+	if (dim > MAX_VECTOR_DIM)
+		nw_fatal("embeddings of %d dimensions do not fit a vector column (at most %d)", dim,
+		         MAX_VECTOR_DIM);
+	if (t.relation == NULL)
+	{
+		t.relation = create_table(c, name, id_type, dim, vector_schema);
+		t.created = true;
+	}
+	else
+	{
+		check_table(c, t.relation, name, dim, id_type);
+		if (replace)
+			PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "DELETE FROM %s", t.relation));
+		else if (!append)
+		{
+			PGresult *r =
+				nw_pg_query(c, PGRES_TUPLES_OK, 0, NULL, "SELECT FROM %s LIMIT 1", t.relation);
+
+			if (PQntuples(r) > 0)
+				nw_fatal("table \"%s\" has rows already: give --append or --replace", name);
+			PQclear(r);
+		}
+	}
+	free(vector_schema);
+	return t;
+}
+
+/* Give a new table its key once the rows are in: one sort is cheaper than a search for each. */
+void
+nw_embedding_table_finish(const NwEmbeddingTable *t)
+{
+	if (t->created)
+		PQclear(nw_pg_query(t->conn, PGRES_COMMAND_OK, 0, NULL,
+		                    "ALTER TABLE %s ADD PRIMARY KEY (id)", t->relation));
+}
+
+/* Register a table as a set of the extension nwhead. */
+void
+nw_embedding_table_register(const NwEmbeddingTable *t, const char *set, bool labelled,
+                            const char *kernel, const char *tau, bool replace)
+{
+	char *schema = nw_pg_extension(t->conn, "nwhead");
+	const char *args[] = {set,    t->relation, labelled ? "label" : NULL,
+	                      kernel, tau,         replace ? "true" : "false"};
+
+	PQclear(nw_pg_query(
+		t->conn, PGRES_TUPLES_OK, 6, args,
+		"SELECT %s.nw_register($1, $2::pg_catalog.regclass, embedding => 'embedding', label => $3,"
+		" id => 'id', kernel => $4, tau => $5::pg_catalog.float8, replace => $6::pg_catalog.bool)",
+		schema));
+	free(schema);
+}

@@ -1,0 +1,24 @@
+/*
+ * db/embedding_table.h: a table (id, label, embedding), made ready for rows and registered.
+ */
+#ifndef NW_EMBEDDING_TABLE_H
+#define NW_EMBEDDING_TABLE_H
+
+#include <stdbool.h>
+
+#include "db/pg.h"
+
+typedef struct NwEmbeddingTable
+{
+	PGconn *conn;
+	char *relation; /* quoted with its schema; the caller's to free */
+	bool created;   /* by us: it has no key yet */
+} NwEmbeddingTable;
+
+NwEmbeddingTable nw_embedding_table_open(PGconn *c, const char *name, const char *id_type, int dim,
+                                         bool append, bool replace);
+void nw_embedding_table_finish(const NwEmbeddingTable *t);
+void nw_embedding_table_register(const NwEmbeddingTable *t, const char *set, bool labelled,
+                                 const char *kernel, const char *tau, bool replace);
+
+#endif

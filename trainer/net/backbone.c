@@ -1,0 +1,200 @@
+/*
+ * net/backbone.c: a network loaded from an ONNX file, to be trained further.
+ *
+ * The batch's size is written into a copy of the model, ONNX Runtime folds the
+ * constant parts, and what remains is added node by node through ops.h, so that
+ * it is recorded and differentiated like a built-in network.
+ */
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
+#include "graph/graph.h"
+#include "graph/onnx_read.h"
+#include "graph/onnx_write.h"
+#include "graph/ops.h"
+#include "graph/shape.h"
+#include "net/backbone.h"
+#include "net/import.h"
+#include "net/import_node.h"
+#include "onnx.pb-c.h"
+#include "ort/runtime.h"
+
+#define MAX_FEATURES (1 << 20)
+
+struct NwBackbone
+{
+	NwRuntime *rt;
+	char *path;
+	char *output; /* NULL: the model's first */
+	bool freeze_norm;
+	Onnx__ModelProto *model;
+	Onnx__ValueInfoProto *input;
+};
+
+/* Load a model and look at its input. */
+NwBackbone *
+nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freeze_norm)
+{
+	NwBackbone *b = nw_alloc0(sizeof(NwBackbone));
+	NwBuf bytes;
+
+	nw_read_file(path, &bytes);
+	b->rt = rt;
+	b->path = nw_strdup(path);
+	b->output = output ? nw_strdup(output) : NULL;
+	b->freeze_norm = freeze_norm;
+	b->model = nw_model_parse(path, &bytes);
+	nw_buf_free(&bytes);
+	for (size_t i = 0; i < b->model->graph->n_input; i++)
+	{
+		Onnx__ValueInfoProto *v = b->model->graph->input[i];
+
+		if (nw_model_initializer(b->model, v->name) != NULL)
+			continue;
+		if (b->input != NULL)
+			nw_fatal("\"%s\" has more than one input: \"%s\" and \"%s\"", path, b->input->name,
+			         v->name);
+		b->input = v;
+	}
+	if (b->input == NULL || b->input->type == NULL ||
+	    b->input->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+	    b->input->type->tensor_type->shape == NULL ||
+	    b->input->type->tensor_type->shape->n_dim != 4)
+		nw_fatal("\"%s\" has no input of images [N,C,H,W]", path);
+	return b;
+}
+
+void
+nw_backbone_free(NwBackbone *b)
+{
+	onnx__model_proto__free_unpacked(b->model, NULL);
+	free(b->path);
+	free(b->output);
+	free(b);
+}
+
+/* Tell the size of image a model wants; 0 where it takes any. */
+void
+nw_backbone_input(const NwBackbone *b, int *channels, int *height, int *width)
+{
+	Onnx__TensorShapeProto__Dimension **dim = b->input->type->tensor_type->shape->dim;
+	int *into[3] = {channels, height, width};
+
+	for (int i = 0; i < 3; i++)
+	{
+		int64_t size =
+			dim[i + 1]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE
+				? dim[i + 1]->dim_value
+				: 0;
+
+		if (size < 0 || size > INT32_MAX)
+			nw_fatal("\"%s\" has an input of an impossible size", b->path);
+		*into[i] = (int) size;
+	}
+}
+
+/* Write the shape of a batch into a model's input. */
+static void
+set_input_shape(NwBackbone *b, const NwShape *images)
+{
+	Onnx__TensorShapeProto *shape = b->input->type->tensor_type->shape;
+
+	for (int i = 0; i < 4; i++)
+	{
+		if (shape->dim[i]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
+			free(shape->dim[i]->dim_param);
+		shape->dim[i]->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+		shape->dim[i]->dim_value = images->dim[i];
+	}
+}
+
+/* Check that the tensor to take features from is there. */
+static void
+check_output(const NwBackbone *b)
+{
+	if (b->output ? !nw_model_computes(b->model, b->output) : b->model->graph->n_output == 0)
+		nw_fatal("\"%s\" has no output \"%s\"", b->path, b->output ? b->output : "");
+}
+
+/*
+ * Write the batch's shape into the model, pick the output, and fold constants.
+ * Weights are listed as inputs too, which makes them variables: the runtime then
+ * folds nothing that depends on them.
+ */
+static Onnx__ModelProto *
+fold(NwBackbone *b, const NwShape *images)
+{
+	NwPool pool = {0};
+	Onnx__ModelProto model = *b->model;
+	Onnx__GraphProto graph = *b->model->graph;
+	Onnx__ValueInfoProto wanted = ONNX__VALUE_INFO_PROTO__INIT;
+	Onnx__ValueInfoProto *only[1] = {&wanted};
+	NwBuf packed;
+	NwBuf folded;
+	Onnx__ModelProto *m;
+
+	check_output(b);
+	set_input_shape(b, images);
+	wanted.name = b->output ? b->output : graph.output[0]->name;
+	graph.output = only;
+	graph.n_output = 1;
+	graph.n_value_info = 0; /* shapes for another batch size */
+	graph.input = nw_pool_alloc0(&pool, (graph.n_initializer + 1) * sizeof(*graph.input));
+	graph.n_input = 0;
+	graph.input[graph.n_input++] = b->input;
+	for (size_t i = 0; i < graph.n_initializer; i++)
+	{
+		const Onnx__TensorProto *t = graph.initializer[i];
+
+		if (nw_import_is_weight(t))
+			graph.input[graph.n_input++] =
+				nw_value_info(&pool, t->name, NW_FLOAT, t->n_dims, t->dims, false);
+	}
+	model.graph = &graph;
+	model.has_ir_version = 1;
+	if (model.ir_version < 4) /* before, every value of the file was a constant */
+		model.ir_version = 4;
+	nw_model_pack(&model, &packed);
+	nw_pool_free(&pool);
+	nw_fold_constants(b->rt, &packed, b->path, &folded);
+	nw_buf_free(&packed);
+	m = nw_model_parse(b->path, &folded);
+	nw_buf_free(&folded);
+	return m;
+}
+
+/* Emit a loaded network: images [N,C,H,W] -> features [N,F]. */
+NwT
+nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images)
+{
+	NwShape shape = nw_shape_of(g, images);
+	NwImport im = {.g = g, .path = b->path, .freeze_norm = b->freeze_norm, .file = b->model};
+	Onnx__ModelProto *m;
+	NwT y;
+
+	nw_import_check(b->path, b->model);
+	im.model = m = fold(b, &shape);
+	for (size_t i = 0; i < m->n_opset_import; i++)
+		if (m->opset_import[i]->domain == NULL || m->opset_import[i]->domain[0] == 0)
+			im.opset = m->opset_import[i]->version;
+	nw_import_bind(&im, b->input->name, images);
+	for (size_t i = 0; i < m->graph->n_node; i++)
+	{
+		im.node = m->graph->node[i];
+		nw_import_node(&im);
+	}
+	y = m->graph->n_output > 0 ? nw_import_lookup(&im, m->graph->output[0]->name) : NW_NONE;
+	if (y == NW_NONE)
+		nw_fatal("\"%s\" does not compute its output", b->path);
+	free(im.bound);
+	onnx__model_proto__free_unpacked(m, NULL);
+	if (NW_RANK(g, y) == 4)
+		y = nw_reduce(g, "ReduceMean", y, 0xc, false);
+	if (NW_RANK(g, y) != 2 || NW_DIM(g, y, 0) != shape.dim[0] || NW_DIM(g, y, 1) > MAX_FEATURES)
+		nw_fatal("\"%s\": output of shape %s is neither features [N,F] nor images [N,C,H,W]",
+		         b->path, nw_shape_text(&g->tensor[y].shape));
+	return y;
+}

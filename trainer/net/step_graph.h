@@ -1,0 +1,14 @@
+/*
+ * net/step_graph.h: the graph of one training step: model, loss, update.
+ */
+#ifndef NW_STEP_GRAPH_H
+#define NW_STEP_GRAPH_H
+
+#include "data/batch_spec.h"
+#include "graph/graph.h"
+#include "net/model.h"
+
+NwT nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b);
+void nw_step_update(NwGraph *g, double momentum, double weight_decay);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * run/checkpoint.h: a run's states and settings in a file, to go on from.
+ */
+#ifndef NW_CHECKPOINT_H
+#define NW_CHECKPOINT_H
+
+#include <stdint.h>
+
+#include "graph/meta.h"
+#include "graph/states.h"
+
+void nw_checkpoint_save(const char *path, const NwStates *states, const NwMetas *settings,
+                        int64_t step);
+int64_t nw_checkpoint_load(const char *path, NwStates *states, const NwMetas *settings);
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * run/embed.h: images through a model into a table.
+ */
+#ifndef NW_EMBED_H
+#define NW_EMBED_H
+
+#include <stdbool.h>
+
+#include "data/dataset.h"
+#include "ort/device.h"
+#include "run/embedder.h"
+
+typedef struct NwEmbedSettings
+{
+	NwDatasetOptions dataset;
+	NwEmbedderOptions model;
+	const char *table;
+	const char *set;      /* to register the table as, or NULL */
+	const char *head_set; /* where the head of an FC model goes; NULL: named after the set */
+	const char *kernel;   /* NULL: the model's */
+	double tau;           /* 0: the model's */
+	bool append;          /* add to the rows there are */
+	bool replace;         /* delete them first */
+	bool normalize;       /* scale embeddings to length 1 */
+	NwDevice device;
+	int threads;         /* 0: one for each core */
+	const char *profile; /* where ONNX Runtime's goes, or NULL */
+	bool quiet;
+} NwEmbedSettings;
+
+int nw_embed(NwEmbedSettings *o);
+
+#endif

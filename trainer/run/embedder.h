@@ -1,0 +1,50 @@
+/*
+ * run/embedder.h: a model that turns images into embeddings.
+ */
+#ifndef NW_EMBEDDER_H
+#define NW_EMBEDDER_H
+
+#include <stdbool.h>
+
+#include "data/image.h"
+#include "graph/meta.h"
+#include "ort/device.h"
+#include "ort/runtime.h"
+
+/* what the command line says about a model whose metadata do not */
+typedef struct NwEmbedderOptions
+{
+	const char *path;
+	const char *output; /* tensor to take; NULL: "embedding", or the first output */
+	int height;         /* 0: as the model has it */
+	int width;
+	int resize; /* shorter side before the centre is cut; 0: as the model has it */
+	double mean[3];
+	double std[3];
+	int n_mean; /* 0: as the model has it */
+	int n_std;
+	int batch; /* images of a run */
+	int runs;  /* at a time, by as many threads; 0: one */
+} NwEmbedderOptions;
+
+typedef struct NwEmbedder
+{
+	NwSession *session;
+	NwMetas meta;
+	NwPreprocess pre;
+	char *input;
+	char *output;
+	int batch;  /* images of a run */
+	bool fixed; /* the model takes no other number */
+	int dim;
+	int classes;  /* of an FC head; 0 where there is none */
+	int head_dim; /* what the head was made for: dim, or the model is refused */
+	float *head;  /* [classes, dim]: (W_c, b_c) */
+	char **class_name;
+} NwEmbedder;
+
+NwEmbedder *nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o);
+float *nw_embedder_run(const NwEmbedder *e, float *images, int n);
+void nw_embedder_close(NwEmbedder *e);
+
+#endif

@@ -1,0 +1,16 @@
+/*
+ * run/export.h: a trained model as one ONNX file with all that is needed to use it.
+ */
+#ifndef NW_EXPORT_H
+#define NW_EXPORT_H
+
+#include "data/dataset.h"
+#include "data/image.h"
+#include "graph/meta.h"
+#include "graph/states.h"
+#include "net/model.h"
+
+void nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwPreprocess *pre,
+               const NwDataset *dataset, const NwMetas *settings);
+
+#endif

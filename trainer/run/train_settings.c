@@ -1,0 +1,110 @@
+/*
+ * run/train_settings.c: the settings of a training run.
+ */
+#include <string.h>
+
+#include "base/message.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "data/dataset.h"
+#include "graph/meta.h"
+#include "net/builtin.h"
+#include "net/model.h"
+#include "run/train_settings.h"
+
+/* Fill in what the command line left unsaid, now that the data is known. */
+void
+nw_train_complete(NwTrainSettings *o, const NwDataset *d)
+{
+	const NwArch *arch = o->arch ? nw_arch_find(o->arch) : NULL;
+	bool cnn = arch && strcmp(arch->name, "cnn") == 0;
+	bool fc = o->head == NW_HEAD_FC;
+	bool large;
+
+	if (o->channels == 0)
+		o->channels = d->channels;
+	if (o->size == 0)
+		o->size = arch && arch->size ? arch->size : d->height < d->width ? d->height : d->width;
+	if (arch && o->size < arch->least)
+		nw_fatal("images of %d x %d are too small for \"%s\": --size must be at least %d", o->size,
+		         o->size, arch->name, arch->least);
+	large = o->size > 64;
+	if (o->width == 0)
+		o->width = arch ? arch->width : 0;
+	if (o->dim < 0)
+		o->dim = fc ? 0 : 128;
+	if (o->shared < 0)
+		o->shared = !fc && cnn;
+	if (o->queries == 0)
+		o->queries = fc ? (large ? 32 : 128) : cnn ? 64 : o->shared ? 128 : large ? 4 : 32;
+	if (o->supports == 0 && !fc)
+		o->supports = cnn && o->shared ? 64 : o->shared ? 250 : 10;
+	if (o->steps == 0)
+		o->steps = cnn ? 2000 : 40000;
+	if (o->lr < 0)
+		o->lr = fc ? (cnn ? 0.05 : 0.1) : cnn ? 0.02 : 1e-3;
+	if (o->n_drops < 0)
+	{
+		o->n_drops = 2;
+		o->drops[0] = (double) (o->steps / 2);
+		o->drops[1] = (double) (o->steps * 3 / 4);
+	}
+	if (o->crop < 0)
+		o->crop = cnn ? 0 : o->size / 8;
+	if (o->flip < 0)
+		o->flip = !cnn;
+}
+
+double
+nw_train_lr(const NwTrainSettings *o, int64_t step)
+{
+	double lr = o->lr;
+
+	for (int i = 0; i < o->n_drops; i++)
+		if ((double) step >= o->drops[i])
+			lr /= 10;
+	return lr;
+}
+
+static void
+set_numbers(NwMetas *m, const char *key, const double *v, int n)
+{
+	NwBuf b = {0};
+
+	nw_buf_numbers(&b, n, v, 17);
+	nw_meta_set(m, key, "%s", b.data);
+	nw_buf_free(&b);
+}
+
+/* List what a run's result depends on. */
+void
+nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *m)
+{
+	uint64_t labels = nw_hash(d->label, (size_t) d->n * sizeof(int));
+
+	nw_meta_set(m, "images", "%lld", (long long) d->n);
+	nw_meta_set(m, "labels", "%016llx", (unsigned long long) labels);
+	nw_meta_set(m, "network", "%s", o->backbone ? o->backbone : o->arch);
+	nw_meta_set(m, "output", "%s", o->output ? o->output : "");
+	nw_meta_set(m, "freeze-norm", "%d", o->freeze_norm);
+	nw_meta_set(m, "width", "%d", o->width);
+	nw_meta_set(m, "size", "%d", o->size);
+	nw_meta_set(m, "channels", "%d", o->channels);
+	nw_meta_set(m, "dim", "%d", o->dim);
+	nw_meta_set(m, "head", "%s", o->head == NW_HEAD_FC ? "fc" : "nw");
+	nw_meta_set(m, "tau", "%.17g", o->tau);
+	nw_meta_set(m, "queries", "%d", o->queries);
+	nw_meta_set(m, "supports", "%d", o->supports);
+	nw_meta_set(m, "shared", "%d", o->shared);
+	nw_meta_set(m, "steps", "%lld", (long long) o->steps);
+	nw_meta_set(m, "lr", "%.17g", o->lr);
+	set_numbers(m, "lr-drops", o->drops, o->n_drops);
+	nw_meta_set(m, "momentum", "%.17g", o->momentum);
+	nw_meta_set(m, "weight-decay", "%.17g", o->weight_decay);
+	nw_meta_set(m, "label-smoothing", "%.17g", o->smoothing);
+	nw_meta_set(m, "crop", "%d", o->crop);
+	nw_meta_set(m, "flip", "%d", o->flip);
+	set_numbers(m, "mean", o->mean, o->n_mean);
+	set_numbers(m, "std", o->std, o->n_std);
+	nw_meta_set(m, "seed", "%llu", (unsigned long long) o->seed);
+}

@@ -1,0 +1,64 @@
+/*
+ * run/train_settings.h: the settings of a training run.
+ */
+#ifndef NW_TRAIN_SETTINGS_H
+#define NW_TRAIN_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "data/dataset.h"
+#include "graph/meta.h"
+#include "net/model.h"
+#include "ort/device.h"
+
+#define NW_MAX_DROPS 16
+
+typedef struct NwTrainSettings
+{
+	NwDatasetOptions dataset;
+	const char *out;      /* the trained model */
+	const char *arch;     /* a built-in network, or NULL */
+	const char *backbone; /* a file with a network, or NULL */
+	const char *output;   /* of the backbone */
+	bool freeze_norm;     /* leave its batch normalisation as it is */
+	int width;            /* channels of the first layer; 0: the architecture's */
+	int size;             /* 0: the architecture's, or the data's */
+	int channels;         /* 0: the data's */
+	int dim;              /* -1: 128 for NW, none for FC */
+	double mean[3];
+	double std[3];
+	int n_mean; /* 0: measured */
+	int n_std;
+	NwHead head;
+	double tau;
+	int queries;   /* of a step; 0: the usual number */
+	int supports;  /* of a query, or of all where they share them; 0: the usual number */
+	int shared;    /* -1: as the architecture has it */
+	int64_t steps; /* 0: the usual number */
+	double lr;     /* of the first step; -1: the usual one */
+	double drops[NW_MAX_DROPS]; /* steps after which lr is divided by 10 */
+	int n_drops;                /* -1: half-way and at three quarters */
+	double momentum;
+	double weight_decay;
+	double smoothing; /* of labels */
+	int crop;         /* most pixels an image is moved; -1: an eighth of its side */
+	int flip;         /* mirror at random; -1: as the architecture has it */
+	uint64_t seed;
+	NwDevice device;
+	int threads;              /* 0: one for each core */
+	int64_t kept_mb;          /* of memory for fitted images */
+	const char *checkpoint;   /* file to go on from */
+	int64_t checkpoint_every; /* steps */
+	bool resume;              /* go on from the checkpoint */
+	const char *log;          /* file of JSON lines, or NULL */
+	int64_t log_every;        /* steps */
+	const char *profile;      /* where ONNX Runtime's goes, or NULL */
+	bool quiet;
+} NwTrainSettings;
+
+void nw_train_complete(NwTrainSettings *o, const NwDataset *d);
+void nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *into);
+double nw_train_lr(const NwTrainSettings *o, int64_t step);
+
+#endif
