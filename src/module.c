@@ -13,7 +13,7 @@
 #include "index/other_extensions.h"
 #include "index/usable.h"
 #include "math/simd/simd.h"
-#include "predict/cache.h"
+#include "predict/statement_cache.h"
 #include "sets/own_tables.h"
 #include "sets/pgvector.h"
 

@@ -375,7 +375,7 @@ nw_index_build(Relation heap, Relation index, IndexInfo *info)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 	build.mcxt = mcxt;
 	nw_index_describe(index, &build.layout);
-	nw_textout_init(&build.label_out, nw_index_label_type(index), mcxt);
+	nw_text_out_init(&build.label_out, nw_index_label_type(index), mcxt);
 	build.labels = nw_build_labels_create(mcxt);
 	build.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row", ALLOCSET_DEFAULT_SIZES);
 

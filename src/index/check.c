@@ -533,7 +533,7 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 		const char *bytes =
 			nw_index_vector(check->index, &check->layout, values[NW_INDEX_EMBEDDING], &vector);
 		Datum label = values[NW_INDEX_LABEL];
-		NwBytes image = nw_textout_image(&check->label_out, &label);
+		NwBytes image = nw_text_out_image(&check->label_out, &label);
 
 		if (nw_bytes_compare(image, check->images->text[found->class]) != 0)
 			report(check, "Row (%u,%u) has another label than in the index.",
@@ -629,7 +629,7 @@ nw_check_index(PG_FUNCTION_ARGS)
 	check.found =
 		hash_create("nwhead index rows", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	check.row_mcxt = AllocSetContextCreate(mcxt, "nwhead row", ALLOCSET_DEFAULT_SIZES);
-	nw_textout_init(&check.label_out, nw_index_label_type(check.index), mcxt);
+	nw_text_out_init(&check.label_out, nw_index_label_type(check.index), mcxt);
 	check_pages(&check);
 	check_meta(&check);
 	check_labels(&check);

@@ -355,7 +355,7 @@ nw_index_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Re
 	insertion.entry.tid = *tid;
 	insertion.entry.vector =
 		nw_index_vector(index, &insertion.layout, values[NW_INDEX_EMBEDDING], &vector);
-	nw_textout_init(&label_out, nw_index_label_type(index), mcxt);
+	nw_text_out_init(&label_out, nw_index_label_type(index), mcxt);
 	label = values[NW_INDEX_LABEL];
 	nw_label_begin(&labels, index, &insertion.meta);
 	class = nw_label_find_or_add(&labels, nw_label_image(index, &label_out, &label));

@@ -28,7 +28,7 @@
 NwBytes
 nw_label_image(Relation index, NwTextOut *out, Datum *label)
 {
-	NwBytes image = nw_textout_image(out, label);
+	NwBytes image = nw_text_out_image(out, label);
 
 	if (image.len > NW_INDEX_MAX_LABEL)
 		ereport(ERROR,
@@ -224,7 +224,7 @@ nw_label_read_all(Relation index, const NwMeta *meta, NwTextOut *out, Datum **la
 	uint64 key = 0;
 
 	*label = NULL;
-	nw_textout_init(out, nw_index_label_type(index), CurrentMemoryContext);
+	nw_text_out_init(out, nw_index_label_type(index), CurrentMemoryContext);
 	nw_label_begin(&cursor, index, meta);
 
 	/*

@@ -52,7 +52,7 @@ nw_index_class_text(NwIndexReader *reader, int class)
 
 	if (reader->cursor == NULL)
 		return reader->labels->text[class];
-	return nw_textout(
+	return nw_text_out(
 		out, nw_label_datum(reader->part[0].index, out, nw_label_read(reader->cursor, class)));
 }
 
@@ -137,7 +137,7 @@ nw_index_begin_search(NwIndexReader *reader, NwLabels *labels, bool filtered)
 	 * as their texts where neither can be the same without the other.  Where
 	 * bytes are the text, it also finds them by it.
 	 */
-	if (reader->nparts == 1 && nw_textout_is_injective(&labels->out) &&
+	if (reader->nparts == 1 && nw_text_out_is_injective(&labels->out) &&
 	    (labels->out.is_text || !filtered))
 		cursor = MemoryContextAlloc(reader->mcxt, sizeof(NwLabelCursor));
 	begin(reader, labels, cursor);
@@ -615,7 +615,7 @@ nw_index_fetch_id(NwIndexReader *reader, const NwSource *source, NwTextOut *id_o
 	else
 		id =
 			slot_getattr(part->slot, get_attnum(RelationGetRelid(part->heap), source->id), &isnull);
-	text = isnull ? NULL : nw_bytes_copy(CurrentMemoryContext, nw_textout(id_out, id));
+	text = isnull ? NULL : nw_bytes_copy(CurrentMemoryContext, nw_text_out(id_out, id));
 	ExecClearTuple(part->slot);
 	return text;
 }

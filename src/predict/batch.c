@@ -20,13 +20,14 @@
 #include "math/elementary.h"
 #include "math/simd/simd.h"
 #include "predict/batch.h"
-#include "predict/cache.h"
 #include "predict/route.h"
+#include "predict/statement_cache.h"
 
 /* Queries in a block: enough to share the reading, few enough for a cache. */
 #define PACKED_QUERIES 128
 #define STREAMED_QUERIES 256
 
+/* Bytes that a processor reads at a time. */
 #define CACHE_LINE 64
 
 /* Bounds on what a block of queries takes, in bytes. */
@@ -36,15 +37,15 @@
 /* A run of supports of one class within a block. */
 typedef struct Run
 {
-	int start;
+	int start; /* place of its first row in the block */
 	int class;
 } Run;
 
 /* A pair of one support and one query that is the same row. */
 typedef struct Own
 {
-	int query;
-	int place;
+	int query; /* in the block of queries */
+	int place; /* in the block of rows */
 } Own;
 
 /* A block of supports, wherever it comes from. */
@@ -63,16 +64,17 @@ typedef struct Rows
 /* Rows of a scan, gathered to a block. */
 typedef struct Gathered
 {
-	float *x;
+	float *x; /* [NW_BLOCK_ROWS][dim] */
 	int32 class[NW_BLOCK_ROWS];
 	double norm[NW_BLOCK_ROWS];
 	double log_weight[NW_BLOCK_ROWS];
 	const char *id[NW_BLOCK_ROWS];
 	int n;
 	NwTextOut id_out;
-	MemoryContext id_mcxt;
+	MemoryContext id_mcxt; /* of the ids */
 } Gathered;
 
+/* What a batch keeps from one block of queries to the next. */
 typedef struct BatchState
 {
 	MemoryContext mcxt;       /* lives as long as the batch */
@@ -80,34 +82,23 @@ typedef struct BatchState
 	NwLabels *labels;
 	NwKernel kernel;
 	double tau;
-	int dim;      /* 0 until known */
-	int capacity; /* queries in a block */
-	int n;
+	int dim;             /* 0 until known */
+	int capacity;        /* queries in a block, at most */
+	int n;               /* queries in the block at hand */
 	NwAnswer *answer;    /* [capacity] */
 	double *q;           /* [capacity][dim] */
 	double *sqnorm;      /* [capacity] */
 	double *measure;     /* [capacity][NW_BLOCK_ROWS] */
 	double *kept;        /* [capacity][support->n] where asked for */
 	NwLabels *query_ids; /* ids of the block's queries, numbered */
-	Own *own;            /* pairs within the current block of rows */
+	Own *own;            /* [nown] pairs within the current block of rows */
 	int nown;
 	int own_allocated;
 	Gathered *gathered; /* streaming only */
-	int64 *class_count; /* [count_allocated] rows of each class in the
-	                     * pass under way */
+	int64 *class_count; /* [count_allocated] rows of each class in the pass under way */
 	int count_allocated;
 	int64 smallest; /* the smallest class of any pass; 0 before */
 } BatchState;
-
-/* Complain about sets of different dimensions. */
-static void
-check_dim(const NwBatch *batch, int query_dim, int support_dim)
-{
-	if (query_dim != support_dim)
-		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
-		                errmsg("query has %d dimensions, but set \"%s\" has %d", query_dim,
-		                       batch->source->set->name, support_dim)));
-}
 
 /* Say whether the ids of supports matter. */
 static bool
@@ -144,7 +135,6 @@ size_block(NwBatch *batch)
 		                                                      Max(batch->support->n, 1));
 }
 
-/* Make the state of a batch. */
 static void
 init_state(NwBatch *batch, NwKernel kernel, double tau, NwLabels *labels)
 {
@@ -154,11 +144,12 @@ init_state(NwBatch *batch, NwKernel kernel, double tau, NwLabels *labels)
 	state->block_mcxt =
 		AllocSetContextCreate(CurrentMemoryContext, "nwhead query block", ALLOCSET_DEFAULT_SIZES);
 	state->kernel = kernel;
-	state->tau = batch->tau > 0 ? batch->tau : tau;
+	state->tau = tau;
 	state->labels = labels;
 	batch->state = state;
 }
 
+/* Use a support that was packed and sorted before. */
 void
 nw_batch_open_support(NwBatch *batch, NwSupport *support)
 {
@@ -168,8 +159,12 @@ nw_batch_open_support(NwBatch *batch, NwSupport *support)
 	size_block(batch);
 }
 
-void
-nw_batch_open(NwBatch *batch)
+/*
+ * Read the support.  One that does not fit in nwhead.statement_cache is
+ * streamed once for each block of queries, or (measures) is an error.
+ */
+static void
+open_batch(NwBatch *batch)
 {
 	const NwSource *source = batch->source;
 	NwSupport *support = nw_support_read(source, support_columns(batch), nw_cache_bound());
@@ -198,7 +193,8 @@ next_answer(NwBatch *batch, const float *x, int dim)
 
 	if (state->dim == 0)
 		state->dim = dim;
-	check_dim(batch, dim, state->dim);
+	if (dim != state->dim)
+		nw_report_dim(dim, batch->source->set->name, state->dim);
 	if (state->q == NULL)
 	{
 		/* the loops over a block of queries like whole cache lines */
@@ -216,8 +212,8 @@ next_answer(NwBatch *batch, const float *x, int dim)
 	answer->tally.labels = state->labels;
 	answer->truth_class = -1;
 	answer->own_row = -1;
-	nw_heaviest_init(&answer->tally.top, batch->top, state->labels, state->block_mcxt);
-	nw_heaviest_init(&answer->tally.others, batch->top, state->labels, state->block_mcxt);
+	nw_heaviest_init(&answer->tally.heaviest, batch->top, state->labels, state->block_mcxt);
+	nw_heaviest_init(&answer->tally.heaviest_others, batch->top, state->labels, state->block_mcxt);
 	if (state->kept)
 		answer->measure = state->kept + (Size) state->n * batch->support->n;
 	state->n++;
@@ -255,6 +251,7 @@ finish_counts(BatchState *state)
 	}
 }
 
+/* The rows of the smallest class, once a block has been answered. */
 int64
 nw_batch_smallest_class(const NwBatch *batch)
 {
@@ -303,7 +300,7 @@ find_own(NwBatch *batch, const Rows *rows)
 		const char *id = rows->id[j];
 
 		/* few rows are queries of this block */
-		if (id == NULL || nw_labels_find_text(state->query_ids, (NwBytes) {id, strlen(id)}) < 0)
+		if (id == NULL || nw_labels_find_text(state->query_ids, nw_bytes_of_string(id)) < 0)
 			continue;
 		for (int i = 0; i < state->n; i++)
 		{
@@ -351,16 +348,16 @@ offer_heaviest(NwBatch *batch, NwAnswer *answer, const Rows *rows, const double 
 {
 	for (int j = 0; j < rows->n; j++)
 	{
-		NwHeaviest *top = &answer->tally.top;
+		NwHeaviest *list = &answer->tally.heaviest;
 
 		if (batch->by_truth && rows->class[j] != answer->truth_class)
-			top = &answer->tally.others;
-		if (score[j] == -HUGE_VAL || (top->n == top->limit && score[j] < top->item[0].score))
+			list = &answer->tally.heaviest_others;
+		if (score[j] == -HUGE_VAL || (list->n == list->limit && score[j] < list->item[0].score))
 			continue;
-		nw_heaviest_offer(top, &(NwHeavy) {.score = score[j],
-		                                   .measure = measure[j],
-		                                   .class = rows->class[j],
-		                                   .id = rows->id ? rows->id[j] : NULL});
+		nw_heaviest_offer(list, &(NwHeavy) {.score = score[j],
+		                                    .measure = measure[j],
+		                                    .class = rows->class[j],
+		                                    .id = rows->id ? rows->id[j] : NULL});
 	}
 }
 
@@ -495,7 +492,8 @@ gather_row(const NwRow *row, void *arg)
 	Gathered *gathered = state->gathered;
 	int i = gathered->n++;
 
-	check_dim(batch, state->dim, row->vector.dim);
+	if (row->vector.dim != state->dim)
+		nw_report_dim(state->dim, batch->source->set->name, row->vector.dim);
 	memcpy(gathered->x + (Size) i * state->dim, row->vector.x, sizeof(float) * state->dim);
 	gathered->class[i] = nw_labels_add(state->labels, row->label);
 	if (nw_kernel_keeps_norms(state->kernel))
@@ -503,7 +501,7 @@ gather_row(const NwRow *row, void *arg)
 	gathered->log_weight[i] = nw_log(row->weight);
 	gathered->id[i] = NULL;
 	if (needs_ids(batch) && !row->id_isnull)
-		gathered->id[i] = nw_bytes_copy(gathered->id_mcxt, nw_textout(&gathered->id_out, row->id));
+		gathered->id[i] = nw_bytes_copy(gathered->id_mcxt, nw_text_out(&gathered->id_out, row->id));
 	if (gathered->n == NW_BLOCK_ROWS)
 		flush_gathered(batch);
 }
@@ -522,7 +520,7 @@ compare_streamed(NwBatch *batch)
 		gathered->x = MemoryContextAlloc(state->mcxt, sizeof(float) * NW_BLOCK_ROWS * state->dim);
 		gathered->id_mcxt =
 			AllocSetContextCreate(state->mcxt, "nwhead block ids", ALLOCSET_DEFAULT_SIZES);
-		nw_textout_init(&gathered->id_out, batch->source->id_type, state->mcxt);
+		nw_text_out_init(&gathered->id_out, batch->source->id_type, state->mcxt);
 		state->gathered = gathered;
 	}
 	nw_route_open(&route, batch->source, support_columns(batch), false);
@@ -557,13 +555,9 @@ flush_queries(NwBatch *batch)
 		if (answer->labelled)
 			answer->truth_class = nw_labels_find_text(state->labels, answer->truth);
 		if (!nw_tally_close(&answer->tally, state->block_mcxt) && answer->own_row < 0)
-			ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			                errmsg("set \"%s\" has no support", batch->source->set->name),
-			                batch->leave_one_out
-			                    ? errdetail("No row with an embedding and a label is left.")
-			                    : errdetail("No row with an embedding and a label is visible.")));
-		nw_heaviest_sort(&answer->tally.top);
-		nw_heaviest_sort(&answer->tally.others);
+			nw_report_no_support(batch->source->set->name, batch->leave_one_out);
+		nw_heaviest_sort(&answer->tally.heaviest);
+		nw_heaviest_sort(&answer->tally.heaviest_others);
 		batch->callback(answer, batch->arg);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -573,8 +567,11 @@ flush_queries(NwBatch *batch)
 	state->query_ids = NULL;
 }
 
-void
-nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
+/*
+ * Ask about a vector; id and truth (data NULL where unlabelled) are copied.
+ */
+static void
+ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 {
 	BatchState *state = batch->state;
 	NwAnswer *answer = next_answer(batch, vector.x, vector.dim);
@@ -593,12 +590,13 @@ nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 		if (state->query_ids == NULL)
 			state->query_ids = nw_labels_create(state->block_mcxt, TEXTOID);
 		if (id)
-			(void) nw_labels_add_text(state->query_ids, (NwBytes) {id, strlen(id)});
+			(void) nw_labels_add_text(state->query_ids, nw_bytes_of_string(id));
 	}
 	if (state->n == state->capacity)
 		flush_queries(batch);
 }
 
+/* Ask about a row of a packed set of queries. */
 void
 nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row)
 {
@@ -606,10 +604,11 @@ nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row)
 	const NwChunk *chunk = nw_support_locate(queries, row, &place);
 	NwVectorData vector = {chunk->x + (Size) place * queries->dim, queries->dim};
 
-	nw_batch_ask(batch, vector, chunk->id ? chunk->id[place] : NULL,
-	             queries->labels->text[chunk->class[place]]);
+	ask(batch, vector, chunk->id ? chunk->id[place] : NULL,
+	    queries->labels->text[chunk->class[place]]);
 }
 
+/* Ask about a row of the packed support, without that row. */
 void
 nw_batch_ask_own(NwBatch *batch, int64 row)
 {
@@ -628,6 +627,7 @@ nw_batch_ask_own(NwBatch *batch, int64 row)
 		flush_queries(batch);
 }
 
+/* Answer what is still open. */
 void
 nw_batch_finish(NwBatch *batch)
 {
@@ -652,30 +652,32 @@ ask_row(const NwRow *row, void *arg)
 
 	if (!row->id_isnull)
 	{
-		NwBytes text = nw_textout(&scan->id_out, row->id);
+		NwBytes text = nw_text_out(&scan->id_out, row->id);
 
 		id = pnstrdup(text.data, text.len);
 	}
 	if (!row->label_isnull)
-		truth = nw_textout(&scan->truth_out, row->label);
-	nw_batch_ask(scan->batch, row->vector, id, truth);
+		truth = nw_text_out(&scan->truth_out, row->label);
+	ask(scan->batch, row->vector, id, truth);
 }
 
+/* Ask about all rows of a set. */
 void
 nw_batch_ask_set(NwBatch *batch, const NwSource *queries)
 {
 	QueryScan scan = {.batch = batch};
 
-	nw_textout_init(&scan.id_out, queries->id_type, CurrentMemoryContext);
+	nw_text_out_init(&scan.id_out, queries->id_type, CurrentMemoryContext);
 	if (OidIsValid(queries->label_type))
-		nw_textout_init(&scan.truth_out, queries->label_type, CurrentMemoryContext);
+		nw_text_out_init(&scan.truth_out, queries->label_type, CurrentMemoryContext);
 	nw_scan_run(nw_scan_plan(queries, NW_SCAN_TRUTH | NW_SCAN_ID, 0), ask_row, &scan);
 }
 
+/* Read the support, ask about all rows of a set, and answer. */
 void
 nw_batch_run(NwBatch *batch, const NwSource *queries)
 {
-	nw_batch_open(batch);
+	open_batch(batch);
 	nw_batch_ask_set(batch, queries);
 	nw_batch_finish(batch);
 }

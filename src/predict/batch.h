@@ -23,59 +23,35 @@ typedef struct NwAnswer
 	int64 own_row;         /* row of the support that the query is, or -1 */
 } NwAnswer;
 
+/* Gets each answer. */
 typedef void (*NwAnswerCallback)(const NwAnswer *answer, void *arg);
 
+/* Many queries, asked of one set. */
 typedef struct NwBatch
 {
 	/* what is asked */
 	const NwSource *source; /* of the support */
 	bool leave_one_out;
 	int top;       /* how many heaviest supports to keep */
-	bool unnamed;  /* without their ids */
-	bool by_truth; /* as many of the truth's class and of others */
+	bool unnamed;  /* the heaviest do without their ids */
+	bool by_truth; /* as many of the truth's class are kept as of others */
 	bool measures; /* keep every measure of a query */
-	double tau;    /* 0 for the set's own */
 	NwAnswerCallback callback;
 	void *arg;
 
-	/* what the engine keeps */
+	/* what is kept in the meantime */
 	NwSupport *support; /* NULL where it streams */
 	struct BatchState *state;
 } NwBatch;
 
-/*
- * Read the support.  One that does not fit in nwhead.statement_cache is
- * streamed once for each block of queries, or (measures) is an error.
- */
-extern void nw_batch_open(NwBatch *batch);
-
-/* Use a support that was packed and sorted before. */
 extern void nw_batch_open_support(NwBatch *batch, NwSupport *support);
-
-/*
- * Ask about a vector; id and truth (data NULL where unlabelled) are copied.
- */
-extern void nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth);
-
-/* Ask about a row of a packed set of queries. */
 extern void nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row);
-
-/* Ask about a row of the packed support, without that row. */
 extern void nw_batch_ask_own(NwBatch *batch, int64 row);
-
-/* Ask about all rows of a set. */
 extern void nw_batch_ask_set(NwBatch *batch, const NwSource *queries);
-
-/* Answer what is still open. */
 extern void nw_batch_finish(NwBatch *batch);
-
+extern void nw_batch_run(NwBatch *batch, const NwSource *queries);
+extern int64 nw_batch_smallest_class(const NwBatch *batch);
 extern void nw_answer_scores(const NwBatch *batch, const NwAnswer *answer, double tau,
                              bool weighted, double none, double *score);
-
-/* The rows of the smallest class, once a block has been answered. */
-extern int64 nw_batch_smallest_class(const NwBatch *batch);
-
-/* All of it, for the rows of a set. */
-extern void nw_batch_run(NwBatch *batch, const NwSource *queries);
 
 #endif /* NW_PREDICT_BATCH_H */

@@ -11,11 +11,11 @@
 #include "postgres.h"
 
 #include "index/usable.h"
-#include "predict/cache.h"
 #include "predict/call.h"
 #include "predict/pass.h"
 #include "predict/prototypes.h"
 #include "predict/route.h"
+#include "predict/statement_cache.h"
 
 /* So many ids are looked up one by one, rather than read with all rows. */
 #define NAMED_BY_INDEX 1000
@@ -43,7 +43,7 @@ static void
 keep_prototypes(Asking *asking, Oid relid)
 {
 	NwSupport *support = asking->support;
-	NwDependence depends = {.relids = list_make1_oid(relid), .steady = true};
+	NwDependence depends = {.relids = list_make1_oid(relid), .known = true};
 
 	if (!asking->call->once && nw_cache_may_keep(&asking->key, &depends) &&
 	    (support->shared || nw_cache_reserve(nw_support_memory(support))))
@@ -262,7 +262,7 @@ nw_call_label(const NwCall *call)
  * that took; by_index is false where all rows had to be added up.
  */
 NwBytes
-nw_call_explained(const NwCall *call, NwSearchWork *work, bool *by_index)
+nw_call_index_work(const NwCall *call, NwSearchWork *work, bool *by_index)
 {
 	Asking asking;
 	NwSupport *packed;

@@ -10,24 +10,25 @@
 #include "grow.h"
 #include "predict/heaviest.h"
 
+/* Make an empty list of at most so many supports. */
 void
-nw_heaviest_init(NwHeaviest *top, int limit, const NwLabels *labels, MemoryContext mcxt)
+nw_heaviest_init(NwHeaviest *heaviest, int limit, const NwLabels *labels, MemoryContext mcxt)
 {
-	memset(top, 0, sizeof(NwHeaviest));
-	top->limit = limit;
-	top->labels = labels;
-	top->mcxt = mcxt;
+	memset(heaviest, 0, sizeof(NwHeaviest));
+	heaviest->limit = limit;
+	heaviest->labels = labels;
+	heaviest->mcxt = mcxt;
 }
 
 /* Look up an id that was left for later. */
 static void
-name_item(const NwHeaviest *top, NwHeavy *item)
+name_item(const NwHeaviest *heaviest, NwHeavy *item)
 {
 	if (item->unnamed)
 	{
-		MemoryContext old = MemoryContextSwitchTo(top->mcxt);
+		MemoryContext old = MemoryContextSwitchTo(heaviest->mcxt);
 
-		item->id = top->namer(item, top->namer_arg);
+		item->id = heaviest->namer(item, heaviest->namer_arg);
 		item->unnamed = false;
 		MemoryContextSwitchTo(old);
 	}
@@ -35,56 +36,54 @@ name_item(const NwHeaviest *top, NwHeavy *item)
 
 /* Negative where a comes before b: heavier, or as heavy and named earlier. */
 static int
-compare_items(NwHeavy *a, NwHeavy *b, const NwHeaviest *top)
+compare_items(NwHeavy *a, NwHeavy *b, const NwHeaviest *heaviest)
 {
 	if (a->score != b->score)
 		return a->score > b->score ? -1 : 1;
 	if (a->class != b->class)
-		return nw_bytes_compare(top->labels->text[a->class], top->labels->text[b->class]);
-	name_item(top, a);
-	name_item(top, b);
+		return nw_bytes_compare(heaviest->labels->text[a->class], heaviest->labels->text[b->class]);
+	name_item(heaviest, a);
+	name_item(heaviest, b);
 	if (a->id == NULL || b->id == NULL)
 		return (a->id == NULL) - (b->id == NULL);
 	return strcmp(a->id, b->id);
 }
 
-/* Compare items for qsort_arg. */
 static int
 compare_for_sort(const void *a, const void *b, void *arg)
 {
 	return compare_items(unconstify(void *, a), unconstify(void *, b), arg);
 }
 
-/* Exchange two items of the heap. */
 static void
-swap_items(NwHeaviest *top, int i, int j)
+swap_items(NwHeaviest *heaviest, int i, int j)
 {
-	NwHeavy item = top->item[i];
+	NwHeavy item = heaviest->item[i];
 
-	top->item[i] = top->item[j];
-	top->item[j] = item;
+	heaviest->item[i] = heaviest->item[j];
+	heaviest->item[j] = item;
 }
 
 /* Let the last item rise to where it belongs. */
 static void
-sift_up(NwHeaviest *top)
+sift_up(NwHeaviest *heaviest)
 {
-	int i = top->n - 1;
+	int i = heaviest->n - 1;
 
 	while (i > 0)
 	{
 		int parent = (i - 1) / 2;
 
-		if (compare_items(&top->item[i], &top->item[parent], top) <= 0)
+		if (compare_items(&heaviest->item[i], &heaviest->item[parent], heaviest) <= 0)
 			break;
-		swap_items(top, i, parent);
+		swap_items(heaviest, i, parent);
 		i = parent;
 	}
 }
 
 /* Let the item at the root sink to where it belongs. */
 static void
-sift_down(NwHeaviest *top)
+sift_down(NwHeaviest *heaviest)
 {
 	int i = 0;
 
@@ -92,24 +91,26 @@ sift_down(NwHeaviest *top)
 	{
 		int child = 2 * i + 1;
 
-		if (child >= top->n)
+		if (child >= heaviest->n)
 			break;
-		if (child + 1 < top->n && compare_items(&top->item[child + 1], &top->item[child], top) > 0)
+		if (child + 1 < heaviest->n &&
+		    compare_items(&heaviest->item[child + 1], &heaviest->item[child], heaviest) > 0)
 			child++;
-		if (compare_items(&top->item[child], &top->item[i], top) <= 0)
+		if (compare_items(&heaviest->item[child], &heaviest->item[i], heaviest) <= 0)
 			break;
-		swap_items(top, i, child);
+		swap_items(heaviest, i, child);
 		i = child;
 	}
 }
 
+/* Keep a copy of an item where it is among the heaviest so far. */
 void
-nw_heaviest_offer(NwHeaviest *top, const NwHeavy *item)
+nw_heaviest_offer(NwHeaviest *heaviest, const NwHeavy *item)
 {
 	NwHeavy copy = *item;
-	bool full = top->n == top->limit;
+	bool full = heaviest->n == heaviest->limit;
 
-	if (full && compare_items(&copy, &top->item[0], top) >= 0)
+	if (full && compare_items(&copy, &heaviest->item[0], heaviest) >= 0)
 	{
 		if (copy.id != item->id)
 			pfree(unconstify(char *, copy.id));
@@ -118,25 +119,26 @@ nw_heaviest_offer(NwHeaviest *top, const NwHeavy *item)
 
 	/* an id that was looked up is the list's own already */
 	if (item->id)
-		copy.id = MemoryContextStrdup(top->mcxt, item->id);
+		copy.id = MemoryContextStrdup(heaviest->mcxt, item->id);
 	if (full)
 	{
-		if (top->item[0].id)
-			pfree(unconstify(char *, top->item[0].id));
-		top->item[0] = copy;
-		sift_down(top);
+		if (heaviest->item[0].id)
+			pfree(unconstify(char *, heaviest->item[0].id));
+		heaviest->item[0] = copy;
+		sift_down(heaviest);
 		return;
 	}
-	NW_RESERVE(top->mcxt, top->item, top->allocated, top->n + 1);
-	top->item[top->n++] = copy;
-	sift_up(top);
+	NW_RESERVE(heaviest->mcxt, heaviest->item, heaviest->allocated, heaviest->n + 1);
+	heaviest->item[heaviest->n++] = copy;
+	sift_up(heaviest);
 }
 
+/* Put the heaviest first.  No more offers after that. */
 void
-nw_heaviest_sort(NwHeaviest *top)
+nw_heaviest_sort(NwHeaviest *heaviest)
 {
-	if (top->n > 1)
-		qsort_arg(top->item, top->n, sizeof(NwHeavy), compare_for_sort, top);
-	for (int i = 0; i < top->n; i++)
-		name_item(top, &top->item[i]);
+	if (heaviest->n > 1)
+		qsort_arg(heaviest->item, heaviest->n, sizeof(NwHeavy), compare_for_sort, heaviest);
+	for (int i = 0; i < heaviest->n; i++)
+		name_item(heaviest, &heaviest->item[i]);
 }

@@ -18,9 +18,9 @@ typedef struct NwHeavy
 	double measure;
 	int class;
 	const char *id;      /* output text; NULL for a null id */
-	bool unnamed;        /* the id is not known yet: */
-	int part;            /* it is that of the row in this table */
-	ItemPointerData tid; /* at this place */
+	bool unnamed;        /* the id is not known yet */
+	int part;            /* where unnamed: which table of the index's reader the row is in */
+	ItemPointerData tid; /* where unnamed: the row's place there */
 } NwHeavy;
 
 /* Name a support whose id is not known yet. */
@@ -31,21 +31,17 @@ typedef struct NwHeaviest
 {
 	MemoryContext mcxt;
 	const NwLabels *labels;
-	int limit;
+	int limit; /* on n */
 	int n;
 	int allocated;
-	NwHeavy *item;
+	NwHeavy *item;      /* [n] */
 	NwHeavyNamer namer; /* asked where ids decide, and at the end */
 	void *namer_arg;
 } NwHeaviest;
 
-extern void nw_heaviest_init(NwHeaviest *top, int limit, const NwLabels *labels,
+extern void nw_heaviest_init(NwHeaviest *heaviest, int limit, const NwLabels *labels,
                              MemoryContext mcxt);
-
-/* Keep a copy of an item where it is among the heaviest so far. */
-extern void nw_heaviest_offer(NwHeaviest *top, const NwHeavy *item);
-
-/* Put the heaviest first.  No more offers after that. */
-extern void nw_heaviest_sort(NwHeaviest *top);
+extern void nw_heaviest_offer(NwHeaviest *heaviest, const NwHeavy *item);
+extern void nw_heaviest_sort(NwHeaviest *heaviest);
 
 #endif /* NW_PREDICT_HEAVIEST_H */

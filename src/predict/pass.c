@@ -9,8 +9,8 @@
 
 #include "math/elementary.h"
 #include "math/simd/simd.h"
-#include "predict/cache.h"
 #include "predict/pass.h"
+#include "predict/statement_cache.h"
 
 /* Measure some rows of a chunk; of their half-size copies where t is given. */
 static void
@@ -158,7 +158,7 @@ receive_row(const NwRow *row, void *arg)
 	if (streaming->ids)
 		block->id[i] = row->id_isnull ? NULL
 		                              : nw_bytes_copy(streaming->id_mcxt,
-		                                              nw_textout(&streaming->id_out, row->id));
+		                                              nw_text_out(&streaming->id_out, row->id));
 	if (streaming->packing)
 		pack_row(streaming, row, block->class[i]);
 	if (++block->n == NW_BLOCK_ROWS)
@@ -179,7 +179,7 @@ nw_pass_rows(NwTallying *tallying, NwRoute *route, NwSupport *packing)
 
 	if (streaming.ids)
 	{
-		nw_textout_init(&streaming.id_out, route->source->id_type, tallying->mcxt);
+		nw_text_out_init(&streaming.id_out, route->source->id_type, tallying->mcxt);
 		streaming.id_mcxt =
 			AllocSetContextCreate(tallying->mcxt, "nwhead block ids", ALLOCSET_DEFAULT_SIZES);
 	}
@@ -216,9 +216,9 @@ name_later(NwTallying *tallying, const NwRoute *route)
 	naming->index = route->index;
 	naming->source = route->source;
 	if (tallying->call->top > 0)
-		nw_textout_init(&naming->id_out, route->source->id_type, tallying->mcxt);
-	tally->top.namer = tally->others.namer = name_row;
-	tally->top.namer_arg = tally->others.namer_arg = naming;
+		nw_text_out_init(&naming->id_out, route->source->id_type, tallying->mcxt);
+	tally->heaviest.namer = tally->heaviest_others.namer = name_row;
+	tally->heaviest.namer_arg = tally->heaviest_others.namer_arg = naming;
 }
 
 /* Compare the query with the rows of one page of an index. */

@@ -6,7 +6,7 @@
  * The cache is keyed by id and version of a set.  Whatever changes a set
  * gives it a version that was never used before, and prototypes of a version
  * never change, so nothing has to be invalidated: a snapshot that sees
- * another version finds another entry, older snapshots included.  But what a
+ * another version finds others, older snapshots included.  But what a
  * transaction reads that has written prototypes itself may not be all of
  * them, or may be rolled back: that is not kept beyond the statement.
  */
@@ -14,27 +14,27 @@
 
 #include "access/table.h"
 #include "lib/ilist.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "predict/cache.h"
 #include "predict/prototypes.h"
+#include "predict/statement_cache.h"
+#include "rows.h"
 #include "sets/own_tables.h"
 
-typedef struct Entry
+/* The prototypes of a set that are kept in memory. */
+typedef struct KeptPrototypes
 {
 	dlist_node node;
-	Oid relid; /* the table of prototypes: a new one where
-	            * the extension was created anew */
+	Oid relid; /* their table: a new one where the extension was created anew */
 	int64 set_id;
-	int64 version;
-	NwSupport *support; /* its context holds the entry too */
-	Size bytes;
-} Entry;
+	int64 version;      /* of the set */
+	NwSupport *support; /* in whose context this lies too */
+	Size bytes;         /* of the support */
+} KeptPrototypes;
 
 /* Most recently used first. */
-static dlist_head entries = DLIST_STATIC_INIT(entries);
+static dlist_head kept_sets = DLIST_STATIC_INIT(kept_sets);
 
 /* Drop what was used longest ago until so many more bytes fit. */
 static void
@@ -43,16 +43,16 @@ make_room(Size bytes)
 	Size used = bytes;
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &entries)
+	dlist_foreach_modify(iter, &kept_sets)
 	{
-		Entry *entry = dlist_container(Entry, node, iter.cur);
+		KeptPrototypes *kept = dlist_container(KeptPrototypes, node, iter.cur);
 
-		used += entry->bytes;
+		used += kept->bytes;
 		if (used > nw_cache_bound())
 		{
-			nw_cache_forget(entry->support);
-			dlist_delete(&entry->node);
-			MemoryContextDelete(entry->support->mcxt);
+			nw_cache_forget(kept->support);
+			dlist_delete(&kept->node);
+			MemoryContextDelete(kept->support->mcxt);
 		}
 	}
 }
@@ -61,19 +61,25 @@ make_room(Size bytes)
 static void
 keep(const NwSource *source, NwSupport *support)
 {
-	Entry *entry = MemoryContextAllocZero(support->mcxt, sizeof(Entry));
+	KeptPrototypes *kept = MemoryContextAllocZero(support->mcxt, sizeof(KeptPrototypes));
 
-	entry->relid = source->relid;
-	entry->set_id = source->set->set_id;
-	entry->version = source->set->version;
-	entry->support = support;
-	entry->bytes = nw_support_memory(support);
+	kept->relid = source->relid;
+	kept->set_id = source->set->set_id;
+	kept->version = source->set->version;
+	kept->support = support;
+	kept->bytes = nw_support_memory(support);
 	support->shared = true;
-	make_room(entry->bytes);
+	make_room(kept->bytes);
 	nw_support_move(support, TopMemoryContext);
-	dlist_push_head(&entries, &entry->node);
+	dlist_push_head(&kept_sets, &kept->node);
 }
 
+/*
+ * The packed prototypes of a set, as the active snapshot sees them, or NULL
+ * where the set is not distilled.  They stay in the backend's memory (shared),
+ * unless this transaction has written prototypes; the caller's right to them
+ * has been checked.
+ */
 NwSupport *
 nw_prototypes_find(const NwSource *source)
 {
@@ -82,15 +88,15 @@ nw_prototypes_find(const NwSource *source)
 
 	if (!source->distilled)
 		return NULL;
-	dlist_foreach(iter, &entries)
+	dlist_foreach(iter, &kept_sets)
 	{
-		Entry *entry = dlist_container(Entry, node, iter.cur);
+		KeptPrototypes *kept = dlist_container(KeptPrototypes, node, iter.cur);
 
-		if (entry->version == source->set->version && entry->relid == source->relid &&
-		    entry->set_id == source->set->set_id)
+		if (kept->version == source->set->version && kept->relid == source->relid &&
+		    kept->set_id == source->set->set_id)
 		{
-			dlist_move_head(&entries, &entry->node);
-			return entry->support;
+			dlist_move_head(&kept_sets, &kept->node);
+			return kept->support;
 		}
 	}
 
@@ -104,21 +110,18 @@ nw_prototypes_find(const NwSource *source)
 	return support;
 }
 
+/* Store a prototype of a set that has been written to the registry. */
 void
 nw_prototypes_insert(Oid schema, const NwSet *set, const NwPrototype *prototype)
 {
 	Relation rel = nw_own_open(schema, NW_PROTOTYPE, RowExclusiveLock);
-	Datum values[] = {
-		Int64GetDatum(set->set_id),
-		PointerGetDatum(cstring_to_text_with_len(prototype->label.data, prototype->label.len)),
-		Int32GetDatum(prototype->ordinal),
-		nw_vector_make(prototype->x, prototype->dim),
-		Int64GetDatum(prototype->members),
-		prototype->source_id ? CStringGetTextDatum(prototype->source_id) : (Datum) 0,
+	bool nulls[7] = {false};
+	Datum values[lengthof(nulls)] = {
+		Int64GetDatum(set->set_id),        nw_bytes_datum(prototype->label),
+		Int32GetDatum(prototype->ordinal), nw_vector_make(prototype->x, prototype->dim),
+		Int64GetDatum(prototype->members), nw_text_or_null(prototype->source_id, &nulls[5]),
 		Float8GetDatum(prototype->weight)};
-	bool nulls[lengthof(values)] = {false};
 
-	nulls[5] = prototype->source_id == NULL;
 	nw_own_insert(rel, values, nulls);
 	table_close(rel, NoLock);
 }

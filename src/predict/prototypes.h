@@ -18,19 +18,11 @@ typedef struct NwPrototype
 	const float *x; /* [dim] */
 	int dim;
 	int64 members;         /* rows that it stands for */
-	const char *source_id; /* the row that it is; NULL for a centroid */
+	const char *source_id; /* id of the row that it is; NULL for a centroid */
 	double weight;
 } NwPrototype;
 
-/*
- * The packed prototypes of a set, as the active snapshot sees them, or NULL
- * where the set is not distilled.  They stay in the backend's memory (shared),
- * unless this transaction has written prototypes; the caller's right to them
- * has been checked.
- */
 extern NwSupport *nw_prototypes_find(const NwSource *source);
-
-/* Store a prototype of a set that has been written to the registry. */
 extern void nw_prototypes_insert(Oid schema, const NwSet *set, const NwPrototype *prototype);
 
 #endif /* NW_PREDICT_PROTOTYPES_H */

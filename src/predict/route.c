@@ -21,7 +21,8 @@ describe_index(NwRoute *route)
 		depends->relids = lappend_oid(depends->relids, RelationGetRelid(reader->part[i].heap));
 		depends->relids = lappend_oid(depends->relids, RelationGetRelid(reader->part[i].index));
 	}
-	depends->steady = nw_text_is_steady(route->source->label_type, &depends->settings);
+	depends->known = true;
+	nw_dependence_add_text(depends, route->source->label_type);
 }
 
 /* Let the executor read the rows. */
@@ -72,7 +73,6 @@ nw_route_read(NwRoute *route, NwRowCallback callback, void *arg)
 		nw_scan_run(route->scan, callback, arg);
 }
 
-/* Close what was opened. */
 void
 nw_route_close(NwRoute *route)
 {

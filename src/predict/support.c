@@ -15,18 +15,26 @@
 
 #include "grow.h"
 #include "math/elementary.h"
-#include "predict/cache.h"
 #include "predict/route.h"
 #include "predict/support.h"
 
+/* The size of a chunk, by its vectors and by its rows. */
 #define CHUNK_BYTES (4 * 1024 * 1024)
 #define CHUNK_ROWS 8192
+
+/* Ids are allocated together. */
 #define ID_BYTES (64 * 1024)
+
+/* A large page of memory, of the usual size. */
 #define LARGE_PAGE (2 * 1024 * 1024)
 
 /* Vectors that a processor's caches hold gain nothing from copies. */
 #define COPIES_FROM (16 * 1024 * 1024)
 
+/*
+ * Make an empty support with the columns that a scan returns.  The labels stay
+ * the caller's until nw_support_move().
+ */
 NwSupport *
 nw_support_create(MemoryContext parent, const NwSource *source, int columns, NwLabels *labels)
 {
@@ -40,9 +48,7 @@ nw_support_create(MemoryContext parent, const NwSource *source, int columns, NwL
 	support->has_ids = (columns & NW_SCAN_ID) != 0;
 	support->labels = labels;
 	if (support->has_ids)
-		nw_textout_init(&support->id_out, source->id_type, mcxt);
-	support->allocated = 64;
-	support->chunk = MemoryContextAlloc(mcxt, support->allocated * sizeof(NwChunk));
+		nw_text_out_init(&support->id_out, source->id_type, mcxt);
 	return support;
 }
 
@@ -79,18 +85,13 @@ chunk_vectors(NwSupport *support, Size width)
 	return start;
 }
 
-/* Start a new chunk. */
 static NwChunk *
 add_chunk(NwSupport *support)
 {
 	NwChunk *chunk;
 	Size width = sizeof(float) * support->dim;
 
-	if (support->nchunks == support->allocated)
-	{
-		support->allocated *= 2;
-		support->chunk = repalloc_huge(support->chunk, support->allocated * sizeof(NwChunk));
-	}
+	NW_RESERVE(support->mcxt, support->chunk, support->allocated, support->nchunks + 1);
 
 	/*
 	 * The first chunk is small, for the many sets that are; whole blocks, so
@@ -125,7 +126,7 @@ copy_id(NwSupport *support, const NwRow *row)
 
 	if (row->id_isnull)
 		return NULL;
-	text = nw_textout(&support->id_out, row->id);
+	text = nw_text_out(&support->id_out, row->id);
 	size = (Size) text.len + 1;
 	if (support->id_room < size)
 	{
@@ -141,6 +142,7 @@ copy_id(NwSupport *support, const NwRow *row)
 	return copy;
 }
 
+/* Append a row whose dimensions have been checked. */
 void
 nw_support_append(NwSupport *support, const NwRow *row, int class)
 {
@@ -197,6 +199,7 @@ read_row(const NwRow *row, void *arg)
 	}
 }
 
+/* Read all labelled rows of a set; NULL where they take more than bound. */
 NwSupport *
 nw_support_read(const NwSource *source, int columns, Size bound)
 {
@@ -211,6 +214,7 @@ nw_support_read(const NwSource *source, int columns, Size bound)
 	return reading.support;
 }
 
+/* Complain about a set that has to fit in memory and does not. */
 void
 nw_support_report_too_big(const NwSource *source)
 {
@@ -219,15 +223,18 @@ nw_support_report_too_big(const NwSource *source)
 	                errhint("Raise nwhead.statement_cache, or distill the set first.")));
 }
 
+/* Insist that a set has at least one labelled row. */
 void
 nw_support_check_rows(const NwSupport *support, const NwSource *source)
 {
 	if (support->n == 0)
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-		                errmsg("set \"%s\" has no support", source->set->name),
-		                errdetail("No row with an embedding and a label is visible.")));
+		nw_report_no_support(source->set->name, false);
 }
 
+/*
+ * What half-size copies of the rows would take, or 0 where there is no point
+ * in them.
+ */
 Size
 nw_support_copies_size(const NwSupport *support)
 {
@@ -241,6 +248,7 @@ nw_support_copies_size(const NwSupport *support)
 	       ((Size) (support->nchunks - 1) * support->chunk_rows + NW_BLOCK_ROWS);
 }
 
+/* Make half-size copies of the rows, where their numbers allow it: see has_copies. */
 void
 nw_support_make_copies(NwSupport *support)
 {
@@ -306,7 +314,6 @@ compare_rows(const void *a, const void *b, void *arg)
 	return cmp;
 }
 
-/* Copy a row from one place to another. */
 static void
 copy_row(const NwSupport *support, const NwChunk *to, int i, const NwChunk *from, int j)
 {
@@ -373,6 +380,11 @@ permute_rows(NwSupport *support, int64 *order)
 	pfree(spare.x);
 }
 
+/*
+ * Put the rows in byte order of their labels; canonical also orders the rows
+ * of a class by their vectors, weights and ids, so that nothing is left of the
+ * order in which they were read.
+ */
 void
 nw_support_sort(NwSupport *support, bool canonical)
 {
@@ -421,12 +433,30 @@ nw_support_sort(NwSupport *support, bool canonical)
 	pfree(next);
 }
 
+/*
+ * Read all labelled rows of a set, of which there is at least one and which take no
+ * more than bound, and put them in canonical order.
+ */
+NwSupport *
+nw_support_read_sorted(const NwSource *source, int columns, Size bound)
+{
+	NwSupport *support = nw_support_read(source, columns, bound);
+
+	if (support == NULL)
+		nw_support_report_too_big(source);
+	nw_support_check_rows(support, source);
+	nw_support_sort(support, true);
+	return support;
+}
+
+/* Bytes allocated in all. */
 Size
 nw_support_memory(const NwSupport *support)
 {
 	return support->bytes + nw_labels_memory(support->labels);
 }
 
+/* Make a support and its labels live as long as a context. */
 void
 nw_support_move(NwSupport *support, MemoryContext parent)
 {
@@ -434,6 +464,7 @@ nw_support_move(NwSupport *support, MemoryContext parent)
 	MemoryContextSetParent(support->mcxt, parent);
 }
 
+/* Free the rows; the labels, unless moved, stay. */
 void
 nw_support_free(NwSupport *support)
 {

@@ -24,6 +24,7 @@ typedef struct NwChunk
 	const char **id;    /* [n] output text; NULL for a null id */
 } NwChunk;
 
+/* The rows of a set, in chunks. */
 typedef struct NwSupport
 {
 	MemoryContext mcxt;
@@ -33,58 +34,32 @@ typedef struct NwSupport
 	bool has_ids;
 	bool has_weights;
 	bool shared; /* outlives the statement: see prototypes.c */
-	int64 n;
+	int64 n;     /* rows */
 	NwLabels *labels;
 	NwTextOut id_out;
 	NwChunk *chunk; /* [nchunks] */
 	int nchunks;
 	int allocated;
-	int chunk_rows; /* of the last chunk; the first has
-	                 * NW_BLOCK_ROWS */
+	int chunk_rows; /* room of the last chunk; the first has NW_BLOCK_ROWS */
 	bool has_copies;
 	NwCoarse coarse;    /* of the copies */
-	int labels_asked;   /* calls that wanted nothing but a label, */
-	int labels_unsure;  /* and those that the copies did not settle */
-	int64 *class_start; /* [labels->n + 1] once sorted: where the rows
-	                     * of the i-th class in byte order begin */
-	char *id_space;     /* where the next id goes, and how much room */
-	Size id_room;
-	Size bytes; /* of arrays and ids */
+	int labels_asked;   /* calls that wanted nothing but a label */
+	int labels_unsure;  /* those of them that the copies did not settle */
+	int64 *class_start; /* [labels->n + 1] once sorted: first row of each class in byte order */
+	char *id_space;     /* where the next id goes */
+	Size id_room;       /* how much room there is */
+	Size bytes;         /* of arrays and ids */
 } NwSupport;
 
-/*
- * Make an empty support with the columns that a scan returns.  The labels stay
- * the caller's until nw_support_move().
- */
 extern NwSupport *nw_support_create(MemoryContext parent, const NwSource *source, int columns,
                                     NwLabels *labels);
-
-/* Append a row whose dimensions have been checked. */
 extern void nw_support_append(NwSupport *support, const NwRow *row, int class);
-
-/* Read all labelled rows of a set; NULL where they take more than bound. */
 extern NwSupport *nw_support_read(const NwSource *source, int columns, Size bound);
-
-/* Complain about a set that has to fit in memory and does not. */
+extern NwSupport *nw_support_read_sorted(const NwSource *source, int columns, Size bound);
 extern void nw_support_report_too_big(const NwSource *source);
-
-/* Insist that a set has at least one labelled row. */
 extern void nw_support_check_rows(const NwSupport *support, const NwSource *source);
-
-/*
- * Put the rows in byte order of their labels; canonical also orders the rows
- * of a class by their vectors, weights and ids, so that nothing is left of the
- * order in which they were read.
- */
 extern void nw_support_sort(NwSupport *support, bool canonical);
-
-/*
- * What half-size copies of the rows would take, or 0 where there is no point
- * in them.
- */
 extern Size nw_support_copies_size(const NwSupport *support);
-
-/* Make the copies. */
 extern void nw_support_make_copies(NwSupport *support);
 
 /* Find a row: its chunk and its place there. */
@@ -111,13 +86,28 @@ nw_support_vector(const NwSupport *support, int64 row)
 	return chunk->x + (Size) place * support->dim;
 }
 
-/* Bytes allocated in all. */
+/* The class of a row. */
+static inline int
+nw_support_class(const NwSupport *support, int64 row)
+{
+	int place;
+	const NwChunk *chunk = nw_support_locate(support, row, &place);
+
+	return chunk->class[place];
+}
+
+/* The id of a row; NULL where it is null or the support has no ids. */
+static inline const char *
+nw_support_id(const NwSupport *support, int64 row)
+{
+	int place;
+	const NwChunk *chunk = nw_support_locate(support, row, &place);
+
+	return chunk->id ? chunk->id[place] : NULL;
+}
+
 extern Size nw_support_memory(const NwSupport *support);
-
-/* Make a support and its labels live as long as a context. */
 extern void nw_support_move(NwSupport *support, MemoryContext parent);
-
-/* Free the rows; the labels, unless moved, stay. */
 extern void nw_support_free(NwSupport *support);
 
 #endif /* NW_PREDICT_SUPPORT_H */

@@ -31,19 +31,35 @@ nw_tally_begin(const NwCall *call, NwKernel kernel, double tau, NwLabels *labels
 	tally->labels = labels;
 	nw_query_init(&tally->query, kernel, tau, query->x, query->dim,
 	              palloc(query->dim * sizeof(double)));
-	nw_heaviest_init(&tally->top, call->top, labels, tallying->mcxt);
-	nw_heaviest_init(&tally->others, call->top, labels, tallying->mcxt);
+	nw_heaviest_init(&tally->heaviest, call->top, labels, tallying->mcxt);
+	nw_heaviest_init(&tally->heaviest_others, call->top, labels, tallying->mcxt);
 	return tallying;
 }
 
-/* Complain about a query and a support of different dimensions. */
+/* Complain about a query and a set of different dimensions. */
+void
+nw_report_dim(int query_dim, const char *set, int dim)
+{
+	ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+	                errmsg("query has %d dimensions, but set \"%s\" has %d", query_dim, set, dim)));
+}
+
+/* Complain about a set without rows to compare with, perhaps since some were left out. */
+void
+nw_report_no_support(const char *set, bool left_out)
+{
+	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+	                errmsg("set \"%s\" has no support", set),
+	                left_out ? errdetail("No row with an embedding and a label is left.")
+	                         : errdetail("No row with an embedding and a label is visible.")));
+}
+
+/* Insist that rows have as many dimensions as the query. */
 void
 nw_tally_check_dim(const NwTallying *tallying, int dim)
 {
 	if (dim != tallying->call->query.dim)
-		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
-		                errmsg("query has %d dimensions, but set \"%s\" has %d",
-		                       tallying->call->query.dim, tallying->call->support, dim)));
+		nw_report_dim(tallying->call->query.dim, tallying->call->support, dim);
 }
 
 /* Give every label met so far a mass; one that can do without a term where asked for. */
@@ -98,13 +114,9 @@ filter_block(NwTallying *tallying)
 	{
 		if (filter->classes && !class_admitted(tallying, block->class[i]))
 			continue;
-		if (filter->exclude && block->id[i])
-		{
-			NwBytes id = {block->id[i], strlen(block->id[i])};
-
-			if (nw_byteset_has(filter->exclude, id))
-				continue;
-		}
+		if (filter->exclude && block->id[i] &&
+		    nw_byteset_has(filter->exclude, nw_bytes_of_string(block->id[i])))
+			continue;
 		block->measure[kept] = block->measure[i];
 		block->score[kept] = block->score[i];
 		block->class[kept] = block->class[i];
@@ -130,7 +142,7 @@ offer_heaviest(const NwTallying *tallying)
 		                .measure = block->measure[i],
 		                .class = block->class[i],
 		                .id = block->id[i],
-		                .unnamed = tally->top.namer != NULL};
+		                .unnamed = tally->heaviest.namer != NULL};
 		bool other = call->by_truth &&
 		             nw_bytes_compare(tally->labels->text[block->class[i]], call->truth) != 0;
 
@@ -139,7 +151,7 @@ offer_heaviest(const NwTallying *tallying)
 			item.part = block->part[i];
 			item.tid = block->tid[i];
 		}
-		nw_heaviest_offer(other ? &tally->others : &tally->top, &item);
+		nw_heaviest_offer(other ? &tally->heaviest_others : &tally->heaviest, &item);
 	}
 }
 
@@ -223,13 +235,9 @@ nw_tally_end(NwTallying *tallying)
 		nw_removable_mass(&tally->removable[i], &tally->mass[i]);
 	check_classes(tallying);
 	if (!nw_tally_close(tally, tallying->mcxt))
-		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-		                errmsg("set \"%s\" has no support", tallying->call->support),
-		                tallying->call->filter.exclude
-		                    ? errdetail("No row with an embedding and a label is left.")
-		                    : errdetail("No row with an embedding and a label is visible.")));
-	nw_heaviest_sort(&tally->top);
-	nw_heaviest_sort(&tally->others);
+		nw_report_no_support(tallying->call->support, tallying->call->filter.exclude != NULL);
+	nw_heaviest_sort(&tally->heaviest);
+	nw_heaviest_sort(&tally->heaviest_others);
 	return tally;
 }
 

@@ -49,9 +49,9 @@ typedef struct NwTally
 	NwMass *mass;           /* [allocated], one for each label */
 	NwRemovable *removable; /* [allocated], only where by_truth */
 	int allocated;
-	NwVerdict verdict; /* once closed */
-	NwHeaviest top;    /* the heaviest supports; of class truth only where by_truth */
-	NwHeaviest others; /* those of the other classes, where by_truth */
+	NwVerdict verdict;          /* once closed */
+	NwHeaviest heaviest;        /* the heaviest supports; of class truth only where by_truth */
+	NwHeaviest heaviest_others; /* those of the other classes, where by_truth */
 } NwTally;
 
 /* Some supports, measured. */
@@ -63,7 +63,7 @@ typedef struct NwBlock
 	int32 class[NW_BLOCK_ROWS];
 	const char *id[NW_BLOCK_ROWS];      /* only where the call wants ids */
 	int part[NW_BLOCK_ROWS];            /* table of a row whose id will be looked up */
-	ItemPointerData tid[NW_BLOCK_ROWS]; /* and its place there */
+	ItemPointerData tid[NW_BLOCK_ROWS]; /* place of such a row in its table */
 } NwBlock;
 
 /* An answer that is being added up. */
@@ -79,6 +79,8 @@ typedef struct NwTallying
 
 extern NwTallying *nw_tally_begin(const NwCall *call, NwKernel kernel, double tau,
                                   NwLabels *labels);
+extern void nw_report_dim(int query_dim, const char *set, int dim);
+extern void nw_report_no_support(const char *set, bool left_out);
 extern void nw_tally_check_dim(const NwTallying *tallying, int dim);
 extern void nw_tally_add_block(NwTallying *tallying);
 extern void nw_tally_clear(NwTallying *tallying);

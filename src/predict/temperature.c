@@ -17,7 +17,7 @@
 #include "predict/temperature.h"
 #include "sets/registry.h"
 
-/* The default grid, in units of the typical spread of scores. */
+/* The default grid, in units of the typical drop of the scores. */
 #define GRID_LOW 0.003
 #define GRID_HIGH 1.0
 
@@ -33,8 +33,9 @@ check_interrupts(void)
 	CHECK_FOR_INTERRUPTS();
 }
 
-NwSweep *
-nw_sweep_create(const double *tau, int n)
+/* Make an empty sweep over given temperatures. */
+static NwSweep *
+make_sweep(const double *tau, int n)
 {
 	NwSweep *sweep = palloc0(sizeof(NwSweep));
 
@@ -51,7 +52,24 @@ nw_sweep_create(const double *tau, int n)
 	return sweep;
 }
 
-/* Compare doubles for qsort. */
+/* Fill a list with values from low to high, evenly spaced. */
+static void
+fill_evenly(double *tau, int n, double low, double high)
+{
+	for (int i = 0; i < n; i++)
+		tau[i] = n == 1 ? low : low + (high - low) * i / (n - 1);
+}
+
+/* Make an empty sweep over temperatures from low to high, evenly spaced. */
+NwSweep *
+nw_temperature_grid(double low, double high, int steps)
+{
+	double *tau = palloc(steps * sizeof(double));
+
+	fill_evenly(tau, steps, low, high);
+	return make_sweep(tau, steps);
+}
+
 static int
 compare_doubles(const void *a, const void *b)
 {
@@ -71,7 +89,7 @@ median(double *x, int64 n)
 
 /* Note how far the typical score of a query is from its largest. */
 static void
-add_spread(NwTuning *tuning, double *score, int64 n)
+add_drop(NwTemperatureSearch *search, double *score, int64 n)
 {
 	double largest = NW_SCORE_NONE;
 	int64 kept = 0;
@@ -85,8 +103,8 @@ add_spread(NwTuning *tuning, double *score, int64 n)
 	}
 	if (kept == 0)
 		return;
-	NW_RESERVE(tuning->mcxt, tuning->spread, tuning->spread_allocated, tuning->nspread + 1);
-	tuning->spread[tuning->nspread++] = largest - median(score, kept);
+	NW_RESERVE(search->mcxt, search->drop, search->drops_allocated, search->ndrops + 1);
+	search->drop[search->ndrops++] = largest - median(score, kept);
 }
 
 /* Gather the logarithms of row weights in the support's order, or NULL. */
@@ -107,12 +125,11 @@ gather_log_weights(const NwSupport *support)
 	return result;
 }
 
-/* Take in one answer. */
 static void
 take_answer(const NwAnswer *answer, void *arg)
 {
-	NwTuning *tuning = arg;
-	const NwBatch *batch = tuning->batch;
+	NwTemperatureSearch *search = arg;
+	const NwBatch *batch = search->batch;
 	const NwSupport *support = batch->support;
 	const int *order = nw_labels_order(support->labels);
 	int nclasses = support->labels->n;
@@ -123,8 +140,8 @@ take_answer(const NwAnswer *answer, void *arg)
 		return;
 	score = palloc_extended(2 * support->n * sizeof(double), MCXT_ALLOC_HUGE);
 	nw_answer_scores(batch, answer, 1, false, NW_SCORE_NONE, score);
-	if (tuning->sweep == NULL)
-		add_spread(tuning, score, support->n);
+	if (search->sweep == NULL)
+		add_drop(search, score, support->n);
 	else
 	{
 		double *log_weight = gather_log_weights(support);
@@ -135,7 +152,7 @@ take_answer(const NwAnswer *answer, void *arg)
 			if (order[i] == answer->truth_class)
 				truth = i;
 		}
-		nw_sweep_add(tuning->sweep, score, log_weight, support->class_start, nclasses, truth,
+		nw_sweep_add(search->sweep, score, log_weight, support->class_start, nclasses, truth,
 		             score + support->n, work);
 		pfree(work);
 		if (log_weight)
@@ -144,22 +161,22 @@ take_answer(const NwAnswer *answer, void *arg)
 	pfree(score);
 }
 
+/* Let the answers of a batch go to a search, one after the other. */
 void
-nw_tuning_attach(NwTuning *tuning, NwBatch *batch)
+nw_temperature_attach(NwTemperatureSearch *search, NwBatch *batch)
 {
-	tuning->batch = batch;
+	search->batch = batch;
 	batch->measures = true;
 	batch->callback = take_answer;
-	batch->arg = tuning;
+	batch->arg = search;
 }
 
-/* Evaluate a list of temperatures. */
 static NwSweep *
-evaluate(NwTuning *tuning, const double *tau, int n)
+evaluate(NwTemperatureSearch *search, NwSweep *sweep)
 {
-	tuning->sweep = nw_sweep_create(tau, n);
-	tuning->pass(tuning);
-	return tuning->sweep;
+	search->sweep = sweep;
+	search->pass(search);
+	return sweep;
 }
 
 /* What is best so far. */
@@ -204,25 +221,18 @@ last_nearly_best(const NwSweep *sweep)
 	return i;
 }
 
-void
-nw_fill_evenly(double *tau, int n, double low, double high)
-{
-	for (int i = 0; i < n; i++)
-		tau[i] = n == 1 ? low : low + (high - low) * i / (n - 1);
-}
-
 /* Fill a list with values from low to high, each the same factor apart. */
 static void
 fill_geometrically(double *tau, int n, double low, double high)
 {
-	nw_fill_evenly(tau, n, nw_log(low), nw_log(high));
+	fill_evenly(tau, n, nw_log(low), nw_log(high));
 	for (int i = 0; i < n; i++)
 		tau[i] = Max(NW_TAU_MIN, Min(NW_TAU_MAX, nw_exp(tau[i])));
 }
 
 /* Look between the neighbours of a grid's best for a better one. */
 static void
-refine(NwTuning *tuning, Best *best, double low, double high)
+refine(NwTemperatureSearch *search, Best *best, double low, double high)
 {
 	double tau[REFINE_STEPS];
 	double nll[3];
@@ -230,7 +240,7 @@ refine(NwTuning *tuning, Best *best, double low, double high)
 	int i;
 
 	fill_geometrically(tau, REFINE_STEPS, low, high);
-	sweep = evaluate(tuning, tau, REFINE_STEPS);
+	sweep = evaluate(search, make_sweep(tau, REFINE_STEPS));
 	i = keep_best(best, sweep);
 	if (i > 0 && i < REFINE_STEPS - 1)
 	{
@@ -239,30 +249,30 @@ refine(NwTuning *tuning, Best *best, double low, double high)
 		for (int k = 0; k < 3; k++)
 			nll[k] = nw_sweep_nll(sweep, i - 1 + k);
 		vertex = nw_sweep_vertex(tau + i - 1, nll);
-		(void) keep_best(best, evaluate(tuning, &vertex, 1));
+		(void) keep_best(best, evaluate(search, make_sweep(&vertex, 1)));
 	}
 }
 
 /*
- * Search a grid around the spread of the scores, and beyond its edges; true
+ * Search a grid around the typical drop of the scores, and beyond its edges; true
  * where no query was wrong at the lower edge.
  */
 static bool
-search(NwTuning *tuning, Best *best, int steps)
+search_around(NwTemperatureSearch *search, Best *best, int steps)
 {
 	double *tau = palloc(steps * sizeof(double));
-	double spread = 0;
+	double drop = 0;
 	double low;
 	double high;
 
-	tuning->sweep = NULL;
-	tuning->pass(tuning);
-	if (tuning->nspread > 0)
-		spread = median(tuning->spread, tuning->nspread);
-	if (!(spread > 0))
-		spread = best->tau;
-	low = spread * GRID_LOW;
-	high = spread * GRID_HIGH;
+	search->sweep = NULL;
+	search->pass(search);
+	if (search->ndrops > 0)
+		drop = median(search->drop, search->ndrops);
+	if (!(drop > 0))
+		drop = best->tau;
+	low = drop * GRID_LOW;
+	high = drop * GRID_HIGH;
 	for (int round = 0; round <= MAX_EXTENSIONS; round++)
 	{
 		NwSweep *sweep;
@@ -270,7 +280,7 @@ search(NwTuning *tuning, Best *best, int steps)
 		int i;
 
 		fill_geometrically(tau, steps, low, high);
-		sweep = evaluate(tuning, tau, steps);
+		sweep = evaluate(search, make_sweep(tau, steps));
 		i = nw_sweep_best(sweep);
 		if (i == 0 && sweep->point[0].wrong == 0)
 		{
@@ -280,7 +290,7 @@ search(NwTuning *tuning, Best *best, int steps)
 		keep_point(best, sweep, i);
 		if (i > 0 && i < steps - 1)
 		{
-			refine(tuning, best, tau[i - 1], tau[i + 1]);
+			refine(search, best, tau[i - 1], tau[i + 1]);
 			return false;
 		}
 
@@ -307,11 +317,23 @@ search(NwTuning *tuning, Best *best, int steps)
 	return false;
 }
 
-NwTuned
-nw_tune(NwTuning *tuning, double before, double low, double high, int steps)
+/*
+ * Find the temperature of the least loss, never worse than before.  With low
+ * and high (0 where not given) among steps values evenly spaced between them;
+ * else over a geometric grid that the distances suggest, extended while the
+ * best lies at an edge, then refined.
+ *
+ * Where every query is predicted right, the loss falls with tau for ever, and
+ * the limit would be infinitely sure of its next mistake.  Then the largest
+ * tau of the grid is taken whose loss, over all queries, exceeds the least by
+ * no more than one coin toss.
+ */
+NwTemperature
+nw_temperature_search(NwTemperatureSearch *search, double before, double low, double high,
+                      int steps)
 {
-	NwTuned result = {.tau = before};
-	NwSweep *sweep = evaluate(tuning, &before, 1);
+	NwTemperature result = {.tau = before};
+	NwSweep *sweep = evaluate(search, make_sweep(&before, 1));
 	Best best;
 
 	result.n = sweep->queries;
@@ -322,14 +344,9 @@ nw_tune(NwTuning *tuning, double before, double low, double high, int steps)
 	if (result.seen > 0)
 	{
 		if (low > 0)
-		{
-			double *tau = palloc(steps * sizeof(double));
-
-			nw_fill_evenly(tau, steps, low, high);
-			(void) keep_best(&best, evaluate(tuning, tau, steps));
-		}
+			(void) keep_best(&best, evaluate(search, nw_temperature_grid(low, high, steps)));
 		else
-			result.flawless = search(tuning, &best, steps);
+			result.flawless = search_around(search, &best, steps);
 	}
 	result.tau = best.tau;
 	result.nll = best.nll;

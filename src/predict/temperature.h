@@ -14,57 +14,40 @@
 #define NW_CALIBRATION_BINS 15
 
 /*
- * Whatever can be asked how good its predictions are at given temperatures.
- * pass() goes over all queries once, in batches attached to the search.
+ * A search for a temperature, over whatever can be asked how good its predictions
+ * are at given ones.
  */
-typedef struct NwTuning
+typedef struct NwTemperatureSearch
 {
-	void (*pass)(struct NwTuning *tuning);
-	void *arg;
+	/* goes over all queries once, in batches that were attached to the search */
+	void (*pass)(struct NwTemperatureSearch *search);
+	void *arg;          /* for pass() */
 	MemoryContext mcxt; /* for what outlives a pass */
 
 	/* the pass under way */
 	const NwBatch *batch; /* that keeps measures */
-	NwSweep *sweep;       /* NULL where only spreads are collected */
-	double *spread;       /* [nspread], (largest - median) score */
-	int nspread;
-	int spread_allocated;
-} NwTuning;
+	NwSweep *sweep;       /* NULL where only drops are collected */
+	double *drop;         /* [ndrops] from the largest score of a query to the median */
+	int ndrops;
+	int drops_allocated;
+} NwTemperatureSearch;
 
 /* What a search found. */
-typedef struct NwTuned
+typedef struct NwTemperature
 {
 	double tau;
 	double nll;
 	double ece;
 	double nll_before; /* at the temperature given */
-	double ece_before;
-	int64 n;
-	int64 seen;    /* queries whose class has support */
-	bool flawless; /* no query was wrong, so the loss has no
-	                * least value: see nw_tune */
-} NwTuned;
+	double ece_before; /* at the temperature given */
+	int64 n;           /* labelled queries */
+	int64 seen;        /* those whose class has support */
+	bool flawless;     /* no query was wrong, so that the loss has no least value */
+} NwTemperature;
 
-/* Make an empty sweep over given temperatures. */
-extern NwSweep *nw_sweep_create(const double *tau, int n);
-
-/* Fill a list with values from low to high, evenly spaced. */
-extern void nw_fill_evenly(double *tau, int n, double low, double high);
-
-/* Let the answers of a batch go to a search, one after the other. */
-extern void nw_tuning_attach(NwTuning *tuning, NwBatch *batch);
-
-/*
- * Find the temperature of the least loss, never worse than before.  With low
- * and high (0 where not given) among steps values evenly spaced between them;
- * else over a geometric grid that the distances suggest, extended while the
- * best lies at an edge, then refined.
- *
- * Where every query is predicted right, the loss falls with tau for ever, and
- * the limit would be infinitely sure of its next mistake.  Then the largest
- * tau of the grid is taken whose loss, over all queries, exceeds the least by
- * no more than one coin toss.
- */
-extern NwTuned nw_tune(NwTuning *tuning, double before, double low, double high, int steps);
+extern NwSweep *nw_temperature_grid(double low, double high, int steps);
+extern void nw_temperature_attach(NwTemperatureSearch *search, NwBatch *batch);
+extern NwTemperature nw_temperature_search(NwTemperatureSearch *search, double before, double low,
+                                           double high, int steps);
 
 #endif /* NW_PREDICT_TEMPERATURE_H */

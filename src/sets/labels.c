@@ -12,18 +12,20 @@
 #include "common/hashfn.h"
 #include "utils/memutils.h"
 
+#include "grow.h"
 #include "sets/labels.h"
 
-typedef struct ByteMapEntry
+/* An item of a hash table of byte strings; the last two fields are simplehash's. */
+typedef struct ByteMapItem
 {
 	NwBytes key;
 	int value;
 	uint32 hash;
 	char status;
-} ByteMapEntry;
+} ByteMapItem;
 
 #define SH_PREFIX bytemap
-#define SH_ELEMENT_TYPE ByteMapEntry
+#define SH_ELEMENT_TYPE ByteMapItem
 #define SH_KEY_TYPE NwBytes
 #define SH_KEY key
 #define SH_HASH_KEY(tb, key) hash_bytes((const unsigned char *) (key).data, (key).len)
@@ -37,9 +39,10 @@ typedef struct ByteMapEntry
 
 struct NwByteSet
 {
-	bytemap_hash *hash;
+	bytemap_hash *hash; /* of no values */
 };
 
+/* Make an empty numbering of a type's values, in a context of its own. */
 NwLabels *
 nw_labels_create(MemoryContext parent, Oid type)
 {
@@ -47,9 +50,7 @@ nw_labels_create(MemoryContext parent, Oid type)
 	NwLabels *labels = MemoryContextAllocZero(mcxt, sizeof(NwLabels));
 
 	labels->mcxt = mcxt;
-	nw_textout_init(&labels->out, type, mcxt);
-	labels->allocated = 16;
-	labels->text = MemoryContextAlloc(mcxt, labels->allocated * sizeof(NwBytes));
+	nw_text_out_init(&labels->out, type, mcxt);
 	labels->by_text = bytemap_create(mcxt, 32, NULL);
 	if (!labels->out.is_text)
 		labels->by_image = bytemap_create(mcxt, 32, NULL);
@@ -58,23 +59,20 @@ nw_labels_create(MemoryContext parent, Oid type)
 	return labels;
 }
 
+/* The class of a text, numbered anew where it is a new one. */
 int
 nw_labels_add_text(NwLabels *labels, NwBytes text)
 {
 	bool found;
-	ByteMapEntry *entry = bytemap_insert(labels->by_text, text, &found);
+	ByteMapItem *item = bytemap_insert(labels->by_text, text, &found);
 
 	if (found)
-		return entry->value;
+		return item->value;
 
-	entry->key = (NwBytes) {nw_bytes_copy(labels->mcxt, text), text.len};
-	entry->value = labels->n;
-	if (labels->n == labels->allocated)
-	{
-		labels->allocated *= 2;
-		labels->text = repalloc_huge(labels->text, labels->allocated * sizeof(NwBytes));
-	}
-	labels->text[labels->n] = entry->key;
+	item->key = (NwBytes) {nw_bytes_copy(labels->mcxt, text), text.len};
+	item->value = labels->n;
+	NW_RESERVE(labels->mcxt, labels->text, labels->allocated, labels->n + 1);
+	labels->text[labels->n] = item->key;
 	return labels->n++;
 }
 
@@ -90,13 +88,14 @@ recent_slot(NwBytes image)
 	       NW_RECENT_LABELS;
 }
 
+/* The class of a value, numbered anew where it is a new one. */
 int
 nw_labels_add(NwLabels *labels, Datum value)
 {
-	NwBytes image = nw_textout_image(&labels->out, &value);
+	NwBytes image = nw_text_out_image(&labels->out, &value);
 	int slot = recent_slot(image);
 	NwBytes *recent = &labels->recent_image[slot];
-	ByteMapEntry *entry;
+	ByteMapItem *item;
 	bool found;
 	int class;
 
@@ -112,25 +111,26 @@ nw_labels_add(NwLabels *labels, Datum value)
 	}
 	else
 	{
-		entry = bytemap_insert(labels->by_image, image, &found);
+		item = bytemap_insert(labels->by_image, image, &found);
 		if (!found)
 		{
-			entry->key = (NwBytes) {nw_bytes_copy(labels->mcxt, image), image.len};
-			entry->value = nw_labels_add_text(labels, nw_textout(&labels->out, value));
+			item->key = (NwBytes) {nw_bytes_copy(labels->mcxt, image), image.len};
+			item->value = nw_labels_add_text(labels, nw_text_out(&labels->out, value));
 		}
-		class = entry->value;
-		*recent = entry->key;
+		class = item->value;
+		*recent = item->key;
 	}
 	labels->recent_class[slot] = class;
 	return class;
 }
 
+/* The class of a text, or -1. */
 int
 nw_labels_find_text(const NwLabels *labels, NwBytes text)
 {
-	ByteMapEntry *entry = bytemap_lookup(labels->by_text, text);
+	ByteMapItem *item = bytemap_lookup(labels->by_text, text);
 
-	return entry ? entry->value : -1;
+	return item ? item->value : -1;
 }
 
 /* Compare two classes by their texts, for qsort_arg. */
@@ -142,6 +142,7 @@ compare_classes(const void *a, const void *b, void *arg)
 	return nw_bytes_compare(labels->text[*(const int *) a], labels->text[*(const int *) b]);
 }
 
+/* The classes in byte order of their texts. */
 const int *
 nw_labels_order(NwLabels *labels)
 {
@@ -158,12 +159,14 @@ nw_labels_order(NwLabels *labels)
 	return labels->order;
 }
 
+/* Bytes allocated, the numbering itself included. */
 Size
 nw_labels_memory(const NwLabels *labels)
 {
 	return MemoryContextMemAllocated(labels->mcxt, true);
 }
 
+/* Make an empty set; expected is how many strings will come, or a guess at it. */
 NwByteSet *
 nw_byteset_create(MemoryContext mcxt, int expected)
 {
@@ -173,6 +176,7 @@ nw_byteset_create(MemoryContext mcxt, int expected)
 	return set;
 }
 
+/* Add a string, which stays the caller's and has to outlive the set. */
 void
 nw_byteset_add(NwByteSet *set, NwBytes bytes)
 {

@@ -11,8 +11,10 @@
 
 struct bytemap_hash;
 
+/* How many values met lately are remembered. */
 #define NW_RECENT_LABELS 256
 
+/* A numbering of output texts, or of other byte strings. */
 typedef struct NwLabels
 {
 	MemoryContext mcxt;
@@ -21,29 +23,18 @@ typedef struct NwLabels
 	int allocated;
 	NwBytes *text;                 /* [n] output text of each class */
 	struct bytemap_hash *by_text;  /* output text -> class */
-	struct bytemap_hash *by_image; /* stored bytes -> class; NULL where the
-	                                * type's bytes are its text */
-	NwBytes *recent_image;         /* [NW_RECENT_LABELS] values met lately, by a
-	                                * few of their bytes, and their classes */
-	int *recent_class;
-	int *order;  /* classes in byte order, once asked for */
-	int ordered; /* how many classes order covers */
+	struct bytemap_hash *by_image; /* stored bytes -> class; NULL where these are the text */
+	NwBytes *recent_image; /* [NW_RECENT_LABELS] values met lately, by a few of their bytes */
+	int *recent_class;     /* [NW_RECENT_LABELS] and the classes of these */
+	int *order;            /* [ordered] classes in byte order, once asked for */
+	int ordered;           /* how many classes there were then */
 } NwLabels;
 
-/* Make an empty numbering of a type's values, in a context of its own. */
 extern NwLabels *nw_labels_create(MemoryContext parent, Oid type);
-
-/* The class of a value, numbered anew where it is a new one. */
 extern int nw_labels_add(NwLabels *labels, Datum value);
 extern int nw_labels_add_text(NwLabels *labels, NwBytes text);
-
-/* The class of a text, or -1. */
 extern int nw_labels_find_text(const NwLabels *labels, NwBytes text);
-
-/* The classes in byte order of their texts. */
 extern const int *nw_labels_order(NwLabels *labels);
-
-/* Bytes allocated. */
 extern Size nw_labels_memory(const NwLabels *labels);
 
 /* A set of byte strings, for look-ups. */

@@ -25,7 +25,6 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
-#include "catalog/pg_extension.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_opfamily.h"
@@ -36,6 +35,7 @@
 #include "miscadmin.h"
 #include "rewrite/rowsecurity.h"
 #include "tcop/utility.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -43,10 +43,11 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "rows.h"
+#include "sets/extension.h"
 #include "sets/own_tables.h"
 #include "sets/pgvector.h"
 
-#define EXTENSION_NAME "nwhead"
 #define VERSION_NAME "nw_version"
 
 /* In a list of column types: pgvector's type vector. */
@@ -93,7 +94,7 @@ static const Oid saved_types[] = {TEXTOID,     NAMEOID, TEXTOID, TEXTOID,  NAMEO
 
 #define COLUMNS(types) lengthof(types), types
 
-/* By NwOwnTable. */
+/* The tables, by NwOwnTable. */
 static const OwnTable own_tables[] = {
 	{"nw_registry", false, COLUMNS(registry_types), {{"nw_registry_name", true, 1, {Anum_name}}}},
 	{"nw_prototype",
@@ -115,7 +116,9 @@ static const OwnTable own_tables[] = {
       {"nw_diagnosed_suspect_queries", false, 1, {Anum_diagnosis_queries}}}},
 	{"nw_saved", false, COLUMNS(saved_types), {{0}}}};
 
-StaticAssertDecl(lengthof(own_tables) == NW_OWN_TABLES, "one description for each table");
+#define NTABLES lengthof(own_tables)
+
+StaticAssertDecl(NTABLES == NW_SAVED + 1, "one description for each table");
 StaticAssertDecl(lengthof(registry_types) == Anum_centroids,
                  "one type for each column of the registry");
 
@@ -126,14 +129,14 @@ typedef struct Verdict
 	Oid index[MAX_INDEXES];
 } Verdict;
 
-static Verdict verdicts[NW_OWN_TABLES];
+static Verdict verdicts[NTABLES];
 
 /* Forget a verdict on a relation that changes. */
 static void
 forget_relation(Datum arg, Oid relid)
 {
 	(void) arg;
-	for (int i = 0; i < NW_OWN_TABLES; i++)
+	for (int i = 0; i < (int) NTABLES; i++)
 	{
 		Verdict *verdict = &verdicts[i];
 
@@ -152,44 +155,12 @@ forget_all(Datum arg, int cacheid, uint32 hashvalue)
 	forget_relation(arg, InvalidOid);
 }
 
+/* Install the callbacks that forget what was verified. */
 void
 nw_own_init(void)
 {
 	CacheRegisterRelcacheCallback(forget_relation, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, forget_all, (Datum) 0);
-}
-
-Oid
-nw_extension_schema(FunctionCallInfo fcinfo)
-{
-	return get_func_namespace(fcinfo->flinfo->fn_oid);
-}
-
-Oid
-nw_extension_find(const char *name, Oid *schema)
-{
-	Relation rel;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple tuple;
-	Oid extension = InvalidOid;
-
-	rel = table_open(ExtensionRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
-	            CStringGetDatum(name));
-	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_extension form = (Form_pg_extension) GETSTRUCT(tuple);
-
-		extension = form->oid;
-		if (schema)
-			*schema = form->extnamespace;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return extension;
 }
 
 const char *
@@ -205,7 +176,7 @@ report_altered(const char *name)
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-	     errmsg("relation \"%s\" of extension \"%s\" has been altered", name, EXTENSION_NAME),
+	     errmsg("relation \"%s\" of extension \"%s\" has been altered", name, NW_EXTENSION),
 	     errdetail("It has to be as the extension's script made it, and to belong to a superuser."),
 	     errhint("Undo the change, or drop the extension and create it again.")));
 }
@@ -219,7 +190,7 @@ find_relation(Oid schema, const char *name)
 	if (!OidIsValid(relid))
 		ereport(ERROR,
 		        (errcode(ERRCODE_UNDEFINED_TABLE),
-		         errmsg("relation \"%s\" of extension \"%s\" does not exist", name, EXTENSION_NAME),
+		         errmsg("relation \"%s\" of extension \"%s\" does not exist", name, NW_EXTENSION),
 		         errhint("Drop the extension and create it again.")));
 	return relid;
 }
@@ -229,7 +200,7 @@ static bool
 is_trustworthy(Relation rel, char relkind)
 {
 	Form_pg_class form = rel->rd_rel;
-	Oid extension = nw_extension_find(EXTENSION_NAME, NULL);
+	Oid extension = nw_extension_find(NW_EXTENSION, NULL);
 
 	return form->relkind == relkind && form->relpersistence == RELPERSISTENCE_PERMANENT &&
 	       superuser_arg(form->relowner) && OidIsValid(extension) &&
@@ -266,7 +237,7 @@ triggers_match(Relation rel)
 
 		if (trigger->tgisinternal ? trigger->tgfoid >= FirstUnpinnedObjectId
 		                          : getExtensionOfObject(ProcedureRelationId, trigger->tgfoid) !=
-		                                nw_extension_find(EXTENSION_NAME, NULL))
+		                                nw_extension_find(NW_EXTENSION, NULL))
 			return false;
 	}
 	return true;
@@ -352,6 +323,10 @@ verify_table(Relation rel, Oid schema, const OwnTable *own, Verdict *verdict)
 	verdict->relid = RelationGetRelid(rel);
 }
 
+/*
+ * Open a table of the extension's, which is what the script made or an error.
+ * A lock that allows writing is refused where nothing may be written.
+ */
 Relation
 nw_own_open(Oid schema, NwOwnTable table, LOCKMODE lockmode)
 {
@@ -369,6 +344,7 @@ nw_own_open(Oid schema, NwOwnTable table, LOCKMODE lockmode)
 	return rel;
 }
 
+/* The OID of such a table, after the same checks. */
 Oid
 nw_own_relid(Oid schema, NwOwnTable table)
 {
@@ -379,6 +355,7 @@ nw_own_relid(Oid schema, NwOwnTable table)
 	return relid;
 }
 
+/* The index by which the rows of an open table are found by a column. */
 Oid
 nw_own_index(Relation rel, NwOwnTable table, AttrNumber column)
 {
@@ -393,6 +370,7 @@ nw_own_index(Relation rel, NwOwnTable table, AttrNumber column)
 	return InvalidOid; /* keep the compiler quiet */
 }
 
+/* A number never given before. */
 int64
 nw_own_next_version(Oid schema)
 {
@@ -405,6 +383,10 @@ nw_own_next_version(Oid schema)
 	return nextval_internal(relid, false);
 }
 
+/*
+ * Write one row, without any trigger, rule or query: no code but this runs.
+ * The caller's right to it has been checked.
+ */
 void
 nw_own_insert(Relation rel, Datum *values, bool *nulls)
 {
@@ -414,12 +396,17 @@ nw_own_insert(Relation rel, Datum *values, bool *nulls)
 	heap_freetuple(tuple);
 }
 
+/* Make a key for a column of type int8. */
 void
 nw_own_key(ScanKey key, AttrNumber column, int64 value)
 {
 	ScanKeyInit(key, column, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(value));
 }
 
+/*
+ * Delete the rows that match keys, the first of them on an indexed column.  The
+ * keys are used up.
+ */
 void
 nw_own_delete(Relation rel, NwOwnTable table, ScanKey keys, int nkeys)
 {
@@ -436,4 +423,33 @@ nw_own_delete(Relation rel, NwOwnTable table, ScanKey keys, int nkeys)
 	}
 	systable_endscan(scan);
 	UnregisterSnapshot(snapshot);
+}
+
+/* Read a text out of the values of a row, or NULL. */
+char *
+nw_own_get_text(const Datum *values, const bool *nulls, int column)
+{
+	return nulls[column] ? NULL : TextDatumGetCString(values[column]);
+}
+
+/* The same for a value of type name. */
+char *
+nw_own_get_name(const Datum *values, const bool *nulls, int column)
+{
+	return nulls[column] ? NULL : pstrdup(NameStr(*DatumGetName(values[column])));
+}
+
+/* Put a text, or NULL, among the values of a row. */
+void
+nw_own_put_text(Datum *values, bool *nulls, int column, const char *text)
+{
+	values[column] = nw_text_or_null(text, &nulls[column]);
+}
+
+/* The same for a value of type name. */
+void
+nw_own_put_name(Datum *values, bool *nulls, int column, const char *name)
+{
+	nulls[column] = name == NULL;
+	values[column] = name ? DirectFunctionCall1(namein, CStringGetDatum(name)) : (Datum) 0;
 }

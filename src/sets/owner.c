@@ -7,9 +7,9 @@
  * does not know that rows of a table name a role: it would let the role be
  * dropped, and might one day give its OID to another, who would then own the
  * sets.  So each owner is granted something on an object that nobody uses, the
- * registry's row type.  PostgreSQL keeps that entry in step with the role: the
- * role cannot be dropped while the entry exists, and DROP OWNED takes it away.
- * A role without it owns nothing, whatever its OID.  When a role gets an entry,
+ * registry's row type.  PostgreSQL keeps that grant in step with the role: the
+ * role cannot be dropped while the grant exists, and DROP OWNED takes it away.
+ * A role without it owns nothing, whatever its OID.  When a role gets a grant,
  * rows that still have its OID are a predecessor's, and are taken from it.
  *
  * pg_dump leaves the privileges of row types alone.  So a dump does not hold
@@ -41,6 +41,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "sets/extension.h"
 #include "sets/own_tables.h"
 #include "sets/owner.h"
 
@@ -48,7 +49,7 @@ PG_FUNCTION_INFO_V1(nw_is_owner);
 
 /* The privileges of the registry's row type, or NULL where nothing is said. */
 static Acl *
-read_entries(Oid registry)
+read_grants(Oid registry)
 {
 	HeapTuple tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(get_rel_type_id(registry)));
 	Datum datum;
@@ -63,9 +64,9 @@ read_entries(Oid registry)
 	return acl;
 }
 
-/* True where a role has an entry of its own; nobody's OID is PUBLIC's. */
+/* True where a role has a grant of its own; nobody's OID is PUBLIC's. */
 static bool
-has_entry(const Acl *acl, Oid role)
+has_grant(const Acl *acl, Oid role)
 {
 	const AclItem *item = ACL_DAT(acl);
 
@@ -86,19 +87,24 @@ is_bound(Oid registry, Oid role)
 
 	if (!SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(role)))
 		return false;
-	acl = read_entries(registry);
-	bound = acl == NULL || has_entry(acl, role);
+	acl = read_grants(registry);
+	bound = acl == NULL || has_grant(acl, role);
 	if (acl)
 		pfree(acl);
 	return bound;
 }
 
+/*
+ * True where the caller has the privileges of a set's owner; of a set whose
+ * owner is gone, superusers only.  registry is the OID of the registry.
+ */
 bool
 nw_owner_is_caller(Oid registry, Oid owner)
 {
 	return superuser() || (is_bound(registry, owner) && has_privs_of_role(GetUserId(), owner));
 }
 
+/* The name of a set's owner, or NULL where it is gone. */
 char *
 nw_owner_name(Oid registry, Oid owner)
 {
@@ -123,7 +129,7 @@ disown_set(Relation registry, HeapTuple tuple)
 
 /* Grant a role the privileges of the registry's row type, or revoke them. */
 static void
-change_entry(Relation registry, Oid role, bool grant)
+change_grant(Relation registry, Oid role, bool grant)
 {
 	GrantStmt *stmt = makeNode(GrantStmt);
 	RoleSpec *grantee = makeNode(RoleSpec);
@@ -149,20 +155,20 @@ change_entry(Relation registry, Oid role, bool grant)
 	ExecuteGrantStmt(stmt);
 	SetUserIdAndSecContext(userid, context);
 	CommandCounterIncrement();
-	if (has_entry(read_entries(RelationGetRelid(registry)), role) != grant)
+	if (has_grant(read_grants(RelationGetRelid(registry)), role) != grant)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
 		                errmsg("schema \"%s\" was renamed by a concurrent transaction", schema),
 		                errhint("Try again.")));
 }
 
 /*
- * Give a role its entry.  Sets under its OID are those of a predecessor, which
- * had an entry once; unless nobody has one, when all owners get theirs.
+ * Give a role its grant.  Sets under its OID are those of a predecessor, which
+ * had a grant once; unless nobody has one, when all owners get theirs.
  */
 static void
-make_entry(Relation registry, Oid role)
+make_grant(Relation registry, Oid role)
 {
-	bool none = read_entries(RelationGetRelid(registry)) == NULL;
+	bool none = read_grants(RelationGetRelid(registry)) == NULL;
 	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
 	List *owners = list_make1_oid(role);
 	SysScanDesc scan;
@@ -184,12 +190,12 @@ make_entry(Relation registry, Oid role)
 	systable_endscan(scan);
 	UnregisterSnapshot(snapshot);
 	foreach(cell, owners)
-		change_entry(registry, lfirst_oid(cell), true);
+		change_grant(registry, lfirst_oid(cell), true);
 }
 
-/* Keep a role's entry as it is until the transaction ends. */
+/* Keep a role's grant as it is until the transaction ends. */
 static bool
-lock_entry(Oid registry, Oid role, LOCKMODE lockmode, bool wait)
+lock_grant(Oid registry, Oid role, LOCKMODE lockmode, bool wait)
 {
 	LOCKTAG tag;
 
@@ -201,6 +207,7 @@ lock_entry(Oid registry, Oid role, LOCKMODE lockmode, bool wait)
 	return true;
 }
 
+/* Prepare a role to own sets; called before each set that is written. */
 void
 nw_owner_bind(Oid schema, Oid role)
 {
@@ -208,20 +215,19 @@ nw_owner_bind(Oid schema, Oid role)
 	Oid relid = RelationGetRelid(registry);
 	Acl *acl;
 
-	(void) lock_entry(relid, role, AccessShareLock, true);
-	acl = read_entries(relid);
-	if (acl == NULL || !has_entry(acl, role))
+	(void) lock_grant(relid, role, AccessShareLock, true);
+	acl = read_grants(relid);
+	if (acl == NULL || !has_grant(acl, role))
 	{
 		/* one at a time, and the second sees what the first has done */
 		LockRelationOid(relid, ShareUpdateExclusiveLock);
-		acl = read_entries(relid);
-		if (acl == NULL || !has_entry(acl, role))
-			make_entry(registry, role);
+		acl = read_grants(relid);
+		if (acl == NULL || !has_grant(acl, role))
+			make_grant(registry, role);
 	}
 	table_close(registry, NoLock);
 }
 
-/* True where a role owns a set. */
 static bool
 owns_sets(Relation registry, Oid role)
 {
@@ -243,22 +249,23 @@ owns_sets(Relation registry, Oid role)
 	return found;
 }
 
+/* Let go of a role where it owns no set any more. */
 void
 nw_owner_release(Oid schema, Oid role)
 {
 	Relation registry = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
 	Oid relid = RelationGetRelid(registry);
-	Acl *acl = read_entries(relid);
+	Acl *acl = read_grants(relid);
 
 	/*
 	 * Where the role is registering another set, or another role gets or
-	 * loses its entry, leave it: an entry too many does little harm.
+	 * loses its grant, leave it: a grant too many does little harm.
 	 */
-	if (acl && has_entry(acl, role) && !owns_sets(registry, role) &&
-	    lock_entry(relid, role, AccessExclusiveLock, false) &&
+	if (acl && has_grant(acl, role) && !owns_sets(registry, role) &&
+	    lock_grant(relid, role, AccessExclusiveLock, false) &&
 	    ConditionalLockRelationOid(relid, ShareUpdateExclusiveLock) &&
-	    has_entry(read_entries(relid), role) && !owns_sets(registry, role))
-		change_entry(registry, role, false);
+	    has_grant(read_grants(relid), role) && !owns_sets(registry, role))
+		change_grant(registry, role, false);
 	table_close(registry, NoLock);
 }
 

@@ -18,7 +18,7 @@
 #include "bytes/vector_text.h"
 #include "compat.h"
 #include "math/simd/simd.h"
-#include "sets/own_tables.h"
+#include "sets/extension.h"
 #include "sets/pgvector.h"
 
 typedef struct StoredVector
@@ -46,7 +46,6 @@ StaticAssertDecl(offsetof(StoredHalfvec, dim) == 4 && offsetof(StoredHalfvec, x)
 static Oid vector_oid = InvalidOid;
 static Oid halfvec_oid = InvalidOid;
 
-/* Forget the type OIDs. */
 static void
 forget_types(Datum arg, int cacheid, uint32 hashvalue)
 {
@@ -57,6 +56,7 @@ forget_types(Datum arg, int cacheid, uint32 hashvalue)
 	halfvec_oid = InvalidOid;
 }
 
+/* Install the callback that forgets the type OIDs. */
 void
 nw_vector_init(void)
 {
@@ -98,6 +98,7 @@ find_types(void)
 	halfvec_oid = find_type("halfvec", extension, schema);
 }
 
+/* Say which of pgvector's types a type is. */
 NwVectorType
 nw_vector_type(Oid typid)
 {
@@ -109,12 +110,17 @@ nw_vector_type(Oid typid)
 	return NW_NOT_A_VECTOR;
 }
 
+/* Declared dimensions of a column, or 0 where it has none. */
 int
 nw_vector_typmod_dim(int32 typmod)
 {
 	return typmod > 0 ? typmod : 0;
 }
 
+/*
+ * Read a datum.  The floats of a vector stored inline are not copied; anything
+ * else is decoded into memory of the current context.
+ */
 NwVectorData
 nw_vector_read(Datum datum, NwVectorType type)
 {
@@ -142,6 +148,7 @@ nw_vector_read(Datum datum, NwVectorType type)
 	return result;
 }
 
+/* The stored elements of a datum that is not toasted. */
 const char *
 nw_vector_elements(Datum datum)
 {
@@ -149,6 +156,7 @@ nw_vector_elements(Datum datum)
 	return (const char *) ((StoredVector *) DatumGetPointer(datum))->x;
 }
 
+/* Turn stored elements into floats. */
 void
 nw_vector_decode(const char *elements, NwVectorType type, int n, float *x)
 {
@@ -158,6 +166,7 @@ nw_vector_decode(const char *elements, NwVectorType type, int n, float *x)
 		nw_simd->half_to_float((const uint16 *) elements, n, x);
 }
 
+/* Make a datum of type vector. */
 Datum
 nw_vector_make(const float *x, int dim)
 {

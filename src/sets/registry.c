@@ -20,23 +20,28 @@
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "compat.h"
 #include "sets/owner.h"
 #include "sets/registry.h"
 
 /* How many names a hint lists. */
 #define HINT_NAMES 20
 
+/* Reject a temperature no score can be made with. */
 void
 nw_check_tau(double tau)
 {
@@ -47,6 +52,7 @@ nw_check_tau(double tau)
 		                        NW_TAU_MAX)));
 }
 
+/* Look up a kernel by name, or say which there are. */
 NwKernel
 nw_check_kernel(const char *name)
 {
@@ -59,6 +65,33 @@ nw_check_kernel(const char *name)
 	return kernel;
 }
 
+/* Insist on the right to add sets: CREATE on the extension's schema. */
+void
+nw_check_may_register(Oid schema)
+{
+	AclResult result = object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE);
+
+	if (result != ACLCHECK_OK)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied to register a set"),
+		     errdetail(
+				 "Registering needs the CREATE privilege on schema \"%s\", where extension \"nwhead\" lives.",
+				 get_namespace_name(schema)),
+		     errhint("A registered view runs with the rights of whoever predicts from it.")));
+}
+
+/*
+ * Let a function that writes see what earlier commands and earlier calls of
+ * this command have written.  Ends with PopActiveSnapshot().
+ */
+void
+nw_push_fresh_snapshot(void)
+{
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+}
+
 /* Complain about a row that the functions did not write. */
 static void
 report_damage(const char *name)
@@ -68,20 +101,6 @@ report_damage(const char *name)
 	                errhint("Register the set again with replace => true.")));
 }
 
-/* Copy a text or name attribute, or return NULL. */
-static char *
-get_string(const Datum *values, const bool *nulls, int attnum, TupleDesc desc)
-{
-	Datum value = values[attnum - 1];
-
-	if (nulls[attnum - 1])
-		return NULL;
-	if (TupleDescAttr(desc, attnum - 1)->atttypid == NAMEOID)
-		return pstrdup(NameStr(*DatumGetName(value)));
-	return TextDatumGetCString(value);
-}
-
-/* Decode a row of the registry. */
 static NwSet *
 decode_set(HeapTuple tuple, TupleDesc desc)
 {
@@ -91,20 +110,20 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 	char *kernel;
 
 	heap_deform_tuple(tuple, desc, values, nulls);
-	kernel = get_string(values, nulls, Anum_kernel, desc);
-	set->name = get_string(values, nulls, Anum_name, desc);
+	kernel = nw_own_get_text(values, nulls, Anum_kernel - 1);
+	set->name = nw_own_get_text(values, nulls, Anum_name - 1);
 	if (!nulls[Anum_set_id - 1])
 		set->set_id = DatumGetInt64(values[Anum_set_id - 1]);
 	if (!nulls[Anum_owner - 1])
 		set->owner = DatumGetObjectId(values[Anum_owner - 1]);
-	set->mode = get_string(values, nulls, Anum_mode, desc);
-	set->parent = get_string(values, nulls, Anum_parent, desc);
-	set->schema = get_string(values, nulls, Anum_schema, desc);
-	set->relation = get_string(values, nulls, Anum_relation, desc);
-	set->embedding = get_string(values, nulls, Anum_embedding, desc);
-	set->label = get_string(values, nulls, Anum_label, desc);
-	set->id = get_string(values, nulls, Anum_id, desc);
-	set->weight = get_string(values, nulls, Anum_weight, desc);
+	set->mode = nw_own_get_text(values, nulls, Anum_mode - 1);
+	set->parent = nw_own_get_text(values, nulls, Anum_parent - 1);
+	set->schema = nw_own_get_name(values, nulls, Anum_schema - 1);
+	set->relation = nw_own_get_name(values, nulls, Anum_relation - 1);
+	set->embedding = nw_own_get_name(values, nulls, Anum_embedding - 1);
+	set->label = nw_own_get_name(values, nulls, Anum_label - 1);
+	set->id = nw_own_get_name(values, nulls, Anum_id - 1);
+	set->weight = nw_own_get_name(values, nulls, Anum_weight - 1);
 	if (!nulls[Anum_tau - 1])
 		set->tau = DatumGetFloat8(values[Anum_tau - 1]);
 	if (!nulls[Anum_k - 1])
@@ -124,6 +143,7 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 	return set;
 }
 
+/* True where a set consists of prototypes. */
 bool
 nw_set_is_distilled(const NwSet *set)
 {
@@ -142,6 +162,7 @@ begin_find(Relation rel, const char *name, Snapshot snapshot)
 	                          &key);
 }
 
+/* Read a set, or return NULL where there is none of that name. */
 NwSet *
 nw_set_find(Oid schema, const char *name)
 {
@@ -209,6 +230,7 @@ known_names(Oid schema)
 	return names.len > 0 ? names.data : NULL;
 }
 
+/* Read a set, or say which sets there are. */
 NwSet *
 nw_set_get(Oid schema, const char *name)
 {
@@ -226,18 +248,38 @@ nw_set_get(Oid schema, const char *name)
 	return set;
 }
 
+/* Insist on a name for a set. */
+void
+nw_set_check_name(const char *name)
+{
+	if (name[0] == '\0')
+		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("name must not be empty")));
+}
+
+/* Complain about a name that another set has; hint says what to do, or is NULL. */
+void
+nw_set_report_taken(const char *name, const char *hint)
+{
+	ereport(ERROR,
+	        (errcode(ERRCODE_DUPLICATE_OBJECT), errmsg("set \"%s\" is already registered", name),
+	         hint ? errhint("%s", hint) : 0));
+}
+
+/* True where the caller is a member of the role that owns a set. */
 bool
 nw_set_is_mine(Oid schema, const NwSet *set)
 {
 	return nw_owner_is_caller(nw_own_relid(schema, NW_REGISTRY), set->owner);
 }
 
+/* Name a set's owner for a message. */
 char *
 nw_set_owner_name(Oid schema, const NwSet *set)
 {
 	return nw_owner_name(nw_own_relid(schema, NW_REGISTRY), set->owner);
 }
 
+/* Insist that the caller may change a set. */
 void
 nw_set_check_owner(Oid schema, const NwSet *set)
 {
@@ -297,6 +339,11 @@ find_unchanged(Relation rel, const NwSet *set, bool any_version)
 	return tuple;
 }
 
+/*
+ * Keep a set from being removed or replaced until the transaction ends, or
+ * complain that it is not there any more; whoever writes copies of its rows
+ * does so first.
+ */
 void
 nw_set_hold(Oid schema, const NwSet *set)
 {
@@ -312,23 +359,17 @@ nw_set_hold(Oid schema, const NwSet *set)
 static void
 describe_set(const NwSet *set, Datum *values, bool *nulls)
 {
-	const char *const texts[] = {set->name, set->mode, set->parent, nw_kernel_name(set->kernel)};
-	const char *const names[] = {set->schema, set->relation, set->embedding,
-	                             set->label,  set->id,       set->weight};
-	const int text_columns[] = {Anum_name, Anum_mode, Anum_parent, Anum_kernel};
-
 	memset(nulls, 0, sizeof(bool) * Anum_centroids);
-	for (int i = 0; i < (int) lengthof(texts); i++)
-	{
-		nulls[text_columns[i] - 1] = texts[i] == NULL;
-		values[text_columns[i] - 1] = texts[i] ? CStringGetTextDatum(texts[i]) : (Datum) 0;
-	}
-	for (int i = 0; i < (int) lengthof(names); i++)
-	{
-		nulls[Anum_schema - 1 + i] = names[i] == NULL;
-		values[Anum_schema - 1 + i] =
-			names[i] ? DirectFunctionCall1(namein, CStringGetDatum(names[i])) : (Datum) 0;
-	}
+	nw_own_put_text(values, nulls, Anum_name - 1, set->name);
+	nw_own_put_text(values, nulls, Anum_mode - 1, set->mode);
+	nw_own_put_text(values, nulls, Anum_parent - 1, set->parent);
+	nw_own_put_name(values, nulls, Anum_schema - 1, set->schema);
+	nw_own_put_name(values, nulls, Anum_relation - 1, set->relation);
+	nw_own_put_name(values, nulls, Anum_embedding - 1, set->embedding);
+	nw_own_put_name(values, nulls, Anum_label - 1, set->label);
+	nw_own_put_name(values, nulls, Anum_id - 1, set->id);
+	nw_own_put_name(values, nulls, Anum_weight - 1, set->weight);
+	nw_own_put_text(values, nulls, Anum_kernel - 1, nw_kernel_name(set->kernel));
 	values[Anum_set_id - 1] = Int64GetDatum(set->set_id);
 	values[Anum_owner - 1] = ObjectIdGetDatum(set->owner);
 	values[Anum_tau - 1] = Float8GetDatum(set->tau);
@@ -356,6 +397,10 @@ insert_row(Oid schema, Relation rel, NwSet *set)
 	CommandCounterIncrement();
 }
 
+/*
+ * Add a set and fill in its id and version; false where the name is taken.  As in
+ * the functions below, the caller's right to it has been checked.
+ */
 bool
 nw_set_insert(Oid schema, NwSet *set)
 {
@@ -402,6 +447,10 @@ delete_row(Oid schema, Relation rel, const NwSet *set)
 	heap_freetuple(tuple);
 }
 
+/*
+ * Put a set in the place of one of the same name, as it was read before, or fail
+ * where that has changed since.  Prototypes and diagnoses go with the old one.
+ */
 void
 nw_set_replace(Oid schema, const NwSet *old, NwSet *set)
 {
@@ -416,6 +465,7 @@ nw_set_replace(Oid schema, const NwSet *old, NwSet *set)
 	table_close(rel, NoLock);
 }
 
+/* Give a set another temperature and a new version, or fail where it has changed. */
 void
 nw_set_update_tau(Oid schema, const NwSet *set, double tau)
 {
@@ -441,6 +491,7 @@ nw_set_update_tau(Oid schema, const NwSet *set, double tau)
 	table_close(rel, NoLock);
 }
 
+/* Remove a set with its prototypes and diagnoses, or fail where it has changed. */
 void
 nw_set_delete(Oid schema, const NwSet *set)
 {

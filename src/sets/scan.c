@@ -28,8 +28,6 @@
 
 #include "compat.h"
 #include "sets/scan.h"
-#include "sets/steady.h"
-#include "sets/text_out.h"
 
 /* What a scan holds beyond its face. */
 typedef struct NwScanState
@@ -152,7 +150,7 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* Start receiving. */
+/* Every receiver has to have such functions; there is nothing to do in them. */
 static void
 startup_receiver(DestReceiver *self, int operation, TupleDesc desc)
 {
@@ -161,7 +159,6 @@ startup_receiver(DestReceiver *self, int operation, TupleDesc desc)
 	(void) desc;
 }
 
-/* Stop receiving. */
 static void
 shutdown_receiver(DestReceiver *self)
 {
@@ -236,6 +233,10 @@ check_result(const NwScanState *state, const Query *query)
 		                errhint("Try again.")));
 }
 
+/*
+ * Plan to read some columns of a set with the caller's privileges and
+ * policies; limit is 0 for all rows.
+ */
 NwScan *
 nw_scan_plan(const NwSource *source, int columns, int64 limit)
 {
@@ -243,7 +244,6 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	NwScanState *state = palloc0(sizeof(NwScanState));
 	List *rewritten;
 	Query *query;
-	bool steady;
 
 	state->source = source;
 	write_statement(state, columns, limit);
@@ -256,7 +256,8 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	check_result(state, query);
 
 	/* before planning, which changes the query */
-	steady = nw_query_is_steady(query, &scan->depends.settings, &scan->depends.foreign);
+	scan->depends.known = true;
+	nw_dependence_add_query(&scan->depends, query);
 	scan->depends.settings = copyObject(scan->depends.settings);
 	state->plan = pg_plan_query(query, state->sql, 0, NULL);
 
@@ -264,20 +265,25 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	state->plan->jitFlags = 0;
 
 	scan->depends.relids = state->plan->relationOids;
-	scan->depends.steady =
-		steady &&
-		(state->label_col < 0 || nw_text_is_steady(source->label_type, &scan->depends.settings)) &&
-		(state->id_col < 0 || nw_text_is_steady(source->id_type, &scan->depends.settings));
+	if (state->label_col >= 0)
+		nw_dependence_add_text(&scan->depends, source->label_type);
+	if (state->id_col >= 0)
+		nw_dependence_add_text(&scan->depends, source->id_type);
 	scan->state = state;
 	return scan;
 }
 
+/* The plan of the ordinary SELECT that reads all rows of a set. */
 const PlannedStmt *
 nw_scan_statement(const NwSource *source, int columns)
 {
 	return nw_scan_plan(source, columns, 0)->state->plan;
 }
 
+/*
+ * Read the rows under the active snapshot.  Rows without an embedding are
+ * skipped.  The callback's current memory context is reset after each row.
+ */
 void
 nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
 {

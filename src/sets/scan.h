@@ -9,8 +9,8 @@
 
 #include "nodes/plannodes.h"
 
+#include "sets/dependence.h"
 #include "sets/source.h"
-#include "sets/steady.h"
 
 /* Columns a scan is to return beside the embedding. */
 #define NW_SCAN_LABEL 0x01 /* skip rows without one */
@@ -38,19 +38,8 @@ typedef struct NwScan
 	struct NwScanState *state;
 } NwScan;
 
-/*
- * Plan to read some columns of a set with the caller's privileges and
- * policies; limit is 0 for all rows.
- */
 extern NwScan *nw_scan_plan(const NwSource *source, int columns, int64 limit);
-
-/* The plan of the ordinary SELECT that reads all rows of a set. */
 extern const PlannedStmt *nw_scan_statement(const NwSource *source, int columns);
-
-/*
- * Read the rows under the active snapshot.  Rows without an embedding are
- * skipped.  The callback's current memory context is reset after each row.
- */
 extern void nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg);
 
 #endif /* NW_SETS_SCAN_H */

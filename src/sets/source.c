@@ -188,6 +188,10 @@ resolve_prototypes(NwSource *source, Oid extension)
 	source->id_type = TEXTOID;
 }
 
+/*
+ * Lock a set's relation and check its columns.  The error names the set and
+ * what is missing.  extension is the extension's schema.
+ */
 NwSource *
 nw_source_resolve(Oid extension, NwSet *set)
 {
@@ -201,6 +205,7 @@ nw_source_resolve(Oid extension, NwSet *set)
 	return source;
 }
 
+/* True where the rows of both come from one relation in the end. */
 bool
 nw_source_same_origin(const NwSource *a, const NwSource *b)
 {
@@ -208,6 +213,7 @@ nw_source_same_origin(const NwSource *a, const NwSource *b)
 	       strcmp(a->set->relation, b->set->relation) == 0;
 }
 
+/* Insist that a set has labels, so that it can support predictions. */
 void
 nw_source_check_labelled(const NwSource *source)
 {

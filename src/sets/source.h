@@ -32,16 +32,8 @@ typedef struct NwSource
 	Oid id_type;    /* TIDOID where ctid stands in */
 } NwSource;
 
-/*
- * Lock a set's relation and check its columns.  The error names the set and
- * what is missing.  extension is the extension's schema.
- */
 extern NwSource *nw_source_resolve(Oid extension, NwSet *set);
-
-/* True where the rows of both come from one relation in the end. */
 extern bool nw_source_same_origin(const NwSource *a, const NwSource *b);
-
-/* Insist that a set has labels, so that it can support predictions. */
 extern void nw_source_check_labelled(const NwSource *source);
 
 #endif /* NW_SETS_SOURCE_H */

@@ -11,8 +11,9 @@
 #include "compat.h"
 #include "sets/text_out.h"
 
+/* Prepare for a type; the output function's memory goes to mcxt. */
 void
-nw_textout_init(NwTextOut *out, Oid type, MemoryContext mcxt)
+nw_text_out_init(NwTextOut *out, Oid type, MemoryContext mcxt)
 {
 	Oid function;
 	bool is_varlena;
@@ -24,14 +25,18 @@ nw_textout_init(NwTextOut *out, Oid type, MemoryContext mcxt)
 	fmgr_info_cxt(function, &out->output, mcxt);
 }
 
+/*
+ * The output text of a value.  It may lie in the value itself, else it is
+ * allocated in the current context.  Not terminated.
+ */
 NwBytes
-nw_textout(NwTextOut *out, Datum value)
+nw_text_out(NwTextOut *out, Datum value)
 {
 	NwBytes result;
 	char *text;
 
 	if (out->is_text)
-		return nw_textout_image(out, &value);
+		return nw_text_out_image(out, &value);
 
 	/* the integers are most of all ids: spare them the function call */
 	if (out->type == INT8OID || out->type == INT4OID)
@@ -48,8 +53,12 @@ nw_textout(NwTextOut *out, Datum value)
 	return result;
 }
 
+/*
+ * The stored bytes of a value: the same bytes always mean the same text.  May
+ * lie in *value or be allocated in the current context.
+ */
 NwBytes
-nw_textout_image(const NwTextOut *out, Datum *value)
+nw_text_out_image(const NwTextOut *out, Datum *value)
 {
 	NwBytes result;
 
@@ -63,12 +72,7 @@ nw_textout_image(const NwTextOut *out, Datum *value)
 		result.len = out->typlen;
 	}
 	else if (out->typlen == -1)
-	{
-		struct varlena *stored = PG_DETOAST_DATUM_PACKED(*value);
-
-		result.data = VARDATA_ANY(stored);
-		result.len = VARSIZE_ANY_EXHDR(stored);
-	}
+		result = nw_bytes_of_varlena(*value);
 	else
 	{
 		result.data = DatumGetPointer(*value);
@@ -77,32 +81,12 @@ nw_textout_image(const NwTextOut *out, Datum *value)
 	return result;
 }
 
+/*
+ * True where values of different stored bytes always have different texts, so
+ * that the one tells them apart as the other does.
+ */
 bool
-nw_textout_is_steady(Oid type)
-{
-	switch (getBaseType(type))
-	{
-		case TEXTOID:
-		case VARCHAROID:
-		case BPCHAROID:
-		case NAMEOID:
-		case CHAROID:
-		case BOOLOID:
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case NUMERICOID:
-		case OIDOID:
-		case TIDOID:
-		case UUIDOID:
-			return true;
-		default:
-			return type_is_enum(getBaseType(type));
-	}
-}
-
-bool
-nw_textout_is_injective(const NwTextOut *out)
+nw_text_out_is_injective(const NwTextOut *out)
 {
 	switch (out->type)
 	{
@@ -118,6 +102,7 @@ nw_textout_is_injective(const NwTextOut *out)
 	}
 }
 
+/* Copy bytes into a context, with a terminator behind them. */
 char *
 nw_bytes_copy(MemoryContext mcxt, NwBytes bytes)
 {
@@ -128,6 +113,7 @@ nw_bytes_copy(MemoryContext mcxt, NwBytes bytes)
 	return copy;
 }
 
+/* Compare bytewise; a prefix sorts first. */
 int
 nw_bytes_compare(NwBytes a, NwBytes b)
 {
@@ -136,4 +122,20 @@ nw_bytes_compare(NwBytes a, NwBytes b)
 	if (cmp != 0)
 		return cmp;
 	return (a.len > b.len) - (a.len < b.len);
+}
+
+/* The bytes of a value of variable length, a text above all; they may lie in the value. */
+NwBytes
+nw_bytes_of_varlena(Datum value)
+{
+	struct varlena *stored = PG_DETOAST_DATUM_PACKED(value);
+
+	return (NwBytes) {VARDATA_ANY(stored), VARSIZE_ANY_EXHDR(stored)};
+}
+
+/* Make a text datum. */
+Datum
+nw_bytes_datum(NwBytes bytes)
+{
+	return PointerGetDatum(cstring_to_text_with_len(bytes.data, bytes.len));
 }

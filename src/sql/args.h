@@ -1,6 +1,6 @@
 /*
  * sql/args.h
- *		The arguments that the prediction functions share.
+ *		The arguments that the SQL functions share.
  */
 #ifndef NW_SQL_ARGS_H
 #define NW_SQL_ARGS_H
@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "fmgr.h"
-#include "funcapi.h"
 
 #include "predict/call.h"
 
@@ -38,30 +37,17 @@ typedef enum NwQueryForm
 	NW_QUERY_OVERLOAD(name, _halfvec, NW_QUERY_HALFVEC); \
 	NW_QUERY_OVERLOAD(name, _text, NW_QUERY_TEXT)
 
-/*
- * Start a call from argument 0 (the query) and argument support_arg (the name
- * of a set); false where the query is NULL.
- */
-extern bool nw_call_init(NwCall *call, FunctionCallInfo fcinfo, NwQueryForm form, int support_arg);
-
-/* Read the classes or exclude argument at position arg; NULL leaves it out. */
-extern void nw_call_classes(NwCall *call, FunctionCallInfo fcinfo, int arg);
-extern void nw_call_exclude(NwCall *call, FunctionCallInfo fcinfo, int arg);
-
-/* Read an argument that says how many rows to return; NULL means all. */
-extern int nw_top_argument(FunctionCallInfo fcinfo, int arg);
-
-/* Read a text argument that must not be NULL. */
+extern MemoryContext nw_aggregate_context(FunctionCallInfo fcinfo);
+extern void nw_check_argument(FunctionCallInfo fcinfo, int arg, const char *name);
 extern char *nw_text_argument(FunctionCallInfo fcinfo, int arg, const char *name);
+extern double nw_tau_argument(FunctionCallInfo fcinfo, int arg);
+extern int nw_top_argument(FunctionCallInfo fcinfo, int arg);
+extern int nw_bins_argument(FunctionCallInfo fcinfo, int arg);
+extern void nw_check_bins(int bins);
 
-/*
- * Start a function that returns rows into a tuplestore.  The caller's
- * description of the rows is used: one made anew would stay for as long as
- * the statement, for each call.
- */
-#define nw_begin_rows(fcinfo) InitMaterializedSRF((fcinfo), MAT_SRF_USE_EXPECTED_DESC)
-
-/* Make a text datum. */
-extern Datum nw_bytes_datum(NwBytes bytes);
+extern bool nw_call_arguments(NwCall *call, FunctionCallInfo fcinfo, NwQueryForm form,
+                              int support_arg);
+extern void nw_classes_argument(NwCall *call, FunctionCallInfo fcinfo, int arg);
+extern void nw_exclude_argument(NwCall *call, FunctionCallInfo fcinfo, int arg);
 
 #endif /* NW_SQL_ARGS_H */

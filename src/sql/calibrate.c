@@ -4,57 +4,51 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
-#include "access/htup_details.h"
-#include "funcapi.h"
-#include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
 #include "math/random.h"
-#include "predict/cache.h"
+#include "predict/statement_cache.h"
 #include "predict/temperature.h"
+#include "rows.h"
 #include "sql/args.h"
 #include "sql/set_pair.h"
 
-/* Queries that a calibration looks at: of other sets, and of the set itself. */
+/* Queries that a calibration looks at: of another set, or of the set itself. */
 #define MAX_QUERIES 2000
 #define MAX_OWN_QUERIES 1000
 
+/* Temperatures that one call may try. */
 #define MAX_STEPS 10000
 
 PG_FUNCTION_INFO_V1(nw_temperature_sweep);
 PG_FUNCTION_INFO_V1(nw_calibrate);
 
-/* Read a temperature argument; 0 where NULL. */
+/* Read a temperature; 0 where it is null. */
 static double
-tau_argument(FunctionCallInfo fcinfo, int arg)
+tau_or_zero(FunctionCallInfo fcinfo, int arg)
 {
-	double tau;
-
-	if (PG_ARGISNULL(arg))
-		return 0;
-	tau = PG_GETARG_FLOAT8(arg);
-	nw_check_tau(tau);
-	return tau;
+	return PG_ARGISNULL(arg) ? 0 : nw_tau_argument(fcinfo, arg);
 }
 
-/* Read low, high and steps. */
+/* Read low, high and steps; low and high are 0 where they may be null and are. */
 static void
 range_arguments(FunctionCallInfo fcinfo, int arg, bool required, double *low, double *high,
                 int *steps)
 {
-	*low = tau_argument(fcinfo, arg);
-	*high = tau_argument(fcinfo, arg + 1);
-	if ((*low == 0) != (*high == 0) || (required && *low == 0))
+	*low = tau_or_zero(fcinfo, arg);
+	*high = tau_or_zero(fcinfo, arg + 1);
+	if (required)
+	{
+		nw_check_argument(fcinfo, arg, "low and high");
+		nw_check_argument(fcinfo, arg + 1, "low and high");
+	}
+	if (PG_ARGISNULL(arg) != PG_ARGISNULL(arg + 1))
 		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-		                required ? errmsg("low and high must not be null")
-		                         : errmsg("low and high must be given together")));
+		                errmsg("low and high must be given together")));
 	if (*low > *high)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		                errmsg("low (%g) must not be above high (%g)", *low, *high)));
-	if (PG_ARGISNULL(arg + 2))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("steps must not be null")));
+	nw_check_argument(fcinfo, arg + 2, "steps");
 	*steps = PG_GETARG_INT32(arg + 2);
 	if (*steps < 1 || *steps > MAX_STEPS)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -69,28 +63,25 @@ range_arguments(FunctionCallInfo fcinfo, int arg, bool required, double *low, do
 Datum
 nw_temperature_sweep(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	NwPair pair;
+	ReturnSetInfo *rows;
+	NwSetPair pair;
 	NwBatch batch = {0};
-	NwTuning tuning = {.mcxt = CurrentMemoryContext};
+	NwTemperatureSearch search = {.mcxt = CurrentMemoryContext};
 	NwSweep *sweep;
 	double low;
 	double high;
-	double *tau;
 	int steps;
 
-	(void) nw_text_argument(fcinfo, 1, "queries");
+	nw_check_argument(fcinfo, 1, "queries");
 	range_arguments(fcinfo, 2, true, &low, &high, &steps);
-	nw_pair_init(&pair, fcinfo, 0, 1, 5);
-	nw_begin_rows(fcinfo);
+	nw_set_pair_init(&pair, fcinfo, 0, 1, 5);
+	rows = nw_rows_begin(fcinfo);
 
-	tau = palloc(steps * sizeof(double));
-	nw_fill_evenly(tau, steps, low, high);
-	sweep = nw_sweep_create(tau, steps);
-	tuning.sweep = sweep;
+	sweep = nw_temperature_grid(low, high, steps);
+	search.sweep = sweep;
 	batch.source = pair.support;
 	batch.leave_one_out = pair.leave_one_out;
-	nw_tuning_attach(&tuning, &batch);
+	nw_temperature_attach(&search, &batch);
 	nw_batch_run(&batch, pair.queries);
 
 	for (int i = 0; i < steps; i++)
@@ -109,7 +100,7 @@ nw_temperature_sweep(PG_FUNCTION_ARGS)
 
 		nulls[1] = seen == 0;
 		nulls[2] = nulls[3] = sweep->queries == 0;
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;
 }
@@ -117,10 +108,10 @@ nw_temperature_sweep(PG_FUNCTION_ARGS)
 /* What one calibration works on. */
 typedef struct Calibration
 {
-	const NwPair *pair;
+	const NwSetPair *pair;
 	NwSupport *support;
-	NwSupport *queries; /* NULL where the support's own rows are */
-	int64 *sample;      /* rows of queries, or of support */
+	NwSupport *queries; /* NULL where the support's own rows are asked about */
+	int64 *sample;      /* [nsample] rows of queries, or of support */
 	int nsample;
 } Calibration;
 
@@ -145,9 +136,9 @@ choose_sample(int64 n, int max, int *chosen)
 
 /* Go over the sample once. */
 static void
-calibration_pass(NwTuning *tuning)
+calibration_pass(NwTemperatureSearch *search)
 {
-	Calibration *calibration = tuning->arg;
+	Calibration *calibration = search->arg;
 	MemoryContext pass_mcxt =
 		AllocSetContextCreate(CurrentMemoryContext, "nwhead calibration", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(pass_mcxt);
@@ -155,7 +146,7 @@ calibration_pass(NwTuning *tuning)
 	                 .leave_one_out =
 	                     calibration->queries == NULL || calibration->pair->leave_one_out};
 
-	nw_tuning_attach(tuning, &batch);
+	nw_temperature_attach(search, &batch);
 	nw_batch_open_support(&batch, calibration->support);
 	for (int i = 0; i < calibration->nsample; i++)
 	{
@@ -173,7 +164,7 @@ calibration_pass(NwTuning *tuning)
 
 /* Read the sets of a calibration, and choose its sample. */
 static void
-read_sets(Calibration *calibration, const NwPair *pair)
+read_sets(Calibration *calibration, const NwSetPair *pair)
 {
 	int columns = NW_SCAN_LABEL | NW_SCAN_WEIGHT;
 
@@ -181,20 +172,12 @@ read_sets(Calibration *calibration, const NwPair *pair)
 	if (pair->queries == NULL || pair->leave_one_out)
 		columns |= NW_SCAN_ID;
 	calibration->pair = pair;
-	calibration->support = nw_support_read(pair->support, columns, nw_cache_bound());
-	if (calibration->support == NULL)
-		nw_support_report_too_big(pair->support);
-	nw_support_check_rows(calibration->support, pair->support);
-	nw_support_sort(calibration->support, true);
+	calibration->support = nw_support_read_sorted(pair->support, columns, nw_cache_bound());
 	if (pair->queries)
 	{
 		nw_source_check_labelled(pair->queries);
 		calibration->queries =
-			nw_support_read(pair->queries, NW_SCAN_LABEL | NW_SCAN_ID, nw_cache_bound());
-		if (calibration->queries == NULL)
-			nw_support_report_too_big(pair->queries);
-		nw_support_check_rows(calibration->queries, pair->queries);
-		nw_support_sort(calibration->queries, true);
+			nw_support_read_sorted(pair->queries, NW_SCAN_LABEL | NW_SCAN_ID, nw_cache_bound());
 		calibration->sample =
 			choose_sample(calibration->queries->n, MAX_QUERIES, &calibration->nsample);
 	}
@@ -219,10 +202,11 @@ read_sets(Calibration *calibration, const NwPair *pair)
 Datum
 nw_calibrate(PG_FUNCTION_ARGS)
 {
-	NwPair pair;
+	NwSetPair pair;
 	Calibration calibration = {0};
-	NwTuning tuning = {.pass = calibration_pass, .arg = &calibration, .mcxt = CurrentMemoryContext};
-	NwTuned tuned;
+	NwTemperatureSearch search = {
+		.pass = calibration_pass, .arg = &calibration, .mcxt = CurrentMemoryContext};
+	NwTemperature found;
 	TupleDesc desc;
 	double low;
 	double high;
@@ -231,31 +215,30 @@ nw_calibrate(PG_FUNCTION_ARGS)
 	bool nulls[9] = {false};
 
 	range_arguments(fcinfo, 2, false, &low, &high, &steps);
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
+	desc = nw_row_type(fcinfo);
 
 	nw_push_fresh_snapshot();
-	nw_pair_init(&pair, fcinfo, 0, 1, 5);
+	nw_set_pair_init(&pair, fcinfo, 0, 1, 5);
 	nw_set_check_owner(pair.schema, pair.support->set);
 	read_sets(&calibration, &pair);
-	tuned = nw_tune(&tuning, pair.support->set->tau, low, high, steps);
-	if (tuned.flawless)
+	found = nw_temperature_search(&search, pair.support->set->tau, low, high, steps);
+	if (found.flawless)
 		ereport(NOTICE,
 		        (errmsg("every query is predicted right, so they set no lower bound to tau"),
 		         errdetail("A cautious value was chosen."),
 		         errhint("Calibrate with queries that are harder, or more of them.")));
-	if (tuned.tau != pair.support->set->tau)
-		nw_set_update_tau(pair.schema, pair.support->set, tuned.tau);
+	if (found.tau != pair.support->set->tau)
+		nw_set_update_tau(pair.schema, pair.support->set, found.tau);
 	PopActiveSnapshot();
 
-	nw_pair_values(&pair, tuned.tau, values);
+	nw_set_pair_values(&pair, found.tau, values);
 	values[3] = Float8GetDatum(pair.support->set->tau);
-	values[4] = Int64GetDatum(tuned.n);
-	values[5] = Float8GetDatum(tuned.nll_before);
-	values[6] = Float8GetDatum(tuned.nll);
-	values[7] = Float8GetDatum(tuned.ece_before);
-	values[8] = Float8GetDatum(tuned.ece);
-	nulls[5] = nulls[6] = tuned.seen == 0;
-	nulls[7] = nulls[8] = tuned.n == 0;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	values[4] = Int64GetDatum(found.n);
+	values[5] = Float8GetDatum(found.nll_before);
+	values[6] = Float8GetDatum(found.nll);
+	values[7] = Float8GetDatum(found.ece_before);
+	values[8] = Float8GetDatum(found.ece);
+	nulls[5] = nulls[6] = found.seen == 0;
+	nulls[7] = nulls[8] = found.n == 0;
+	return nw_row_datum(desc, values, nulls);
 }

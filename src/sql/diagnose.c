@@ -1,7 +1,7 @@
 /*
  * sql/diagnose.c
- *		Find supports that help, harm, or are probably mislabelled:
- *		nw_diagnose and nw_suspects.
+ *		Find supports that help, harm, or are probably mislabelled, and keep
+ *		what was found in tables: nw_diagnose.
  *
  * A support's influence on a query grows with its weight: among supports of
  * the query's label the heaviest helps most, among all others the heaviest
@@ -15,198 +15,38 @@
 
 #include "access/table.h"
 #include "catalog/pg_type.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/builtins.h"
-#include "utils/float.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 #include "math/elementary.h"
-#include "math/simd/simd.h"
 #include "math/sum.h"
 #include "predict/batch.h"
-#include "predict/cache.h"
+#include "rows.h"
 #include "sets/own_tables.h"
 #include "sql/args.h"
 #include "sql/influence.h"
 #include "sql/progress.h"
 #include "sql/set_pair.h"
+#include "sql/suspects.h"
 
 PG_FUNCTION_INFO_V1(nw_diagnose);
-PG_FUNCTION_INFO_V1(nw_suspects);
-
-/* What the other supports say of one. */
-typedef struct Suspect
-{
-	int64 row;          /* of the support */
-	int suggested;      /* class of the most probable other label */
-	double probability; /* of its own label */
-	double log_margin;
-	double margin;
-} Suspect;
-
-/* All suspects, and how far the work has come. */
-typedef struct Suspects
-{
-	const NwSupport *support;
-	Suspect *item; /* [n] */
-	int64 n;
-	int64 asked;
-} Suspects;
-
-/* Note what the other supports say of one. */
-static void
-add_suspect(const NwAnswer *answer, void *arg)
-{
-	Suspects *suspects = arg;
-	const NwTally *tally = &answer->tally;
-	int own = nw_verdict_find(&tally->verdict, answer->truth_class);
-	int other;
-	Suspect *suspect;
-
-	if (++suspects->asked % 64 == 0)
-		nw_progress("checking support", suspects->asked, suspects->support->n);
-
-	/* the only row of its class, or a support of one class, tells nothing */
-	if (own < 0 || tally->verdict.n < 2)
-		return;
-	other = nw_verdict_rival(&tally->verdict, own);
-	suspect = &suspects->item[suspects->n++];
-	suspect->row = answer->own_row;
-	suspect->suggested = tally->verdict.class[other];
-	suspect->probability = nw_verdict_probability(&tally->verdict, own);
-	suspect->log_margin =
-		nw_scaled_log_ratio(tally->verdict.value[own], tally->verdict.value[other]);
-	suspect->margin = suspect->probability - nw_verdict_probability(&tally->verdict, other);
-}
-
-/* The id of a row; NULL where it is null. */
-static const char *
-row_id(const NwSupport *support, int64 row)
-{
-	int place;
-	const NwChunk *chunk = nw_support_locate(support, row, &place);
-
-	return chunk->id[place];
-}
-
-/* The class of a row. */
-static int
-row_class(const NwSupport *support, int64 row)
-{
-	int place;
-	const NwChunk *chunk = nw_support_locate(support, row, &place);
-
-	return chunk->class[place];
-}
-
-/* Put the most suspect first, equals by id, for qsort_arg. */
-static int
-compare_suspects(const void *a, const void *b, void *arg)
-{
-	const Suspect *x = a;
-	const Suspect *y = b;
-
-	if (x->log_margin != y->log_margin)
-		return x->log_margin < y->log_margin ? -1 : 1;
-	if (x->row != y->row)
-	{
-		const char *id_x = row_id(arg, x->row);
-		const char *id_y = row_id(arg, y->row);
-		int cmp = id_x && id_y ? strcmp(id_x, id_y) : 0;
-
-		return cmp != 0 ? cmp : (x->row < y->row ? -1 : 1);
-	}
-	return 0;
-}
-
-/* Ask all other supports about each support, and rank the answers. */
-static void
-find_suspects(Suspects *suspects, NwSupport *support)
-{
-	NwBatch batch = {.leave_one_out = true, .callback = add_suspect, .arg = suspects};
-
-	suspects->support = support;
-	suspects->item = palloc_extended(sizeof(Suspect) * Max(support->n, 1), MCXT_ALLOC_HUGE);
-	nw_batch_open_support(&batch, support);
-	for (int64 i = 0; i < support->n; i++)
-		nw_batch_ask_own(&batch, i);
-	nw_batch_finish(&batch);
-	qsort_arg(suspects->item, suspects->n, sizeof(Suspect), compare_suspects, support);
-}
-
-/* Read the support of a diagnosis. */
-static NwSupport *
-read_support(const NwSource *source)
-{
-	NwSupport *support =
-		nw_support_read(source, NW_SCAN_LABEL | NW_SCAN_ID | NW_SCAN_WEIGHT, nw_cache_bound());
-
-	if (support == NULL)
-		nw_support_report_too_big(source);
-	nw_support_check_rows(support, source);
-	nw_support_sort(support, true);
-	return support;
-}
-
-/*
- * nw_suspects(support text, top int)
- * returns table (support_id, label, suggested_label, probability, log_margin,
- *				  margin, support, tau)
- */
-Datum
-nw_suspects(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	Oid schema = nw_extension_schema(fcinfo);
-	char *name = nw_text_argument(fcinfo, 0, "support");
-	int top = nw_top_argument(fcinfo, 1);
-	NwSource *source;
-	NwSupport *support;
-	Suspects suspects = {0};
-
-	source = nw_source_resolve(schema, nw_set_get(schema, name));
-	nw_source_check_labelled(source);
-	nw_begin_rows(fcinfo);
-	support = read_support(source);
-	find_suspects(&suspects, support);
-	for (int64 i = 0; i < suspects.n && i < top; i++)
-	{
-		const Suspect *suspect = &suspects.item[i];
-		const char *id = row_id(support, suspect->row);
-		int class = row_class(support, suspect->row);
-		Datum values[8] = {id ? CStringGetTextDatum(id) : (Datum) 0,
-		                   nw_bytes_datum(support->labels->text[class]),
-		                   nw_bytes_datum(support->labels->text[suspect->suggested]),
-		                   Float8GetDatum(suspect->probability),
-		                   Float8GetDatum(suspect->log_margin),
-		                   Float8GetDatum(suspect->margin),
-		                   CStringGetTextDatum(name),
-		                   Float8GetDatum(support->tau)};
-		bool nulls[8] = {id == NULL};
-
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-	}
-	nw_progress_done();
-	return (Datum) 0;
-}
 
 /* A diagnosis under way. */
 typedef struct Diagnosis
 {
-	const NwPair *pair;
+	const NwSetPair *pair;
 	const NwBatch *batch;
-	Relation influences; /* the tables it is written to */
-	Relation suspects;
-	NwSum *total;     /* [support->n] influence over all queries */
-	int64 *harmful;   /* [support->n] queries it harmed most */
-	NwLabels *ids;    /* support ids, numbered */
-	int64 *row_of_id; /* [ids->n] first row of that id */
-	int64 written;
-	int64 asked;
+	Relation influences; /* table of helpful and harmful supports */
+	Relation suspects;   /* table of probable mislabels */
+	NwSum *total;        /* [support->n] influence over all queries */
+	int64 *harmful;      /* [support->n] queries it harmed most */
+	NwLabels *ids;       /* support ids, numbered */
+	int64 *row_of_id;    /* [ids->n] first row of that id */
+	int64 written;       /* rows of both tables */
+	int64 asked;         /* queries so far */
 } Diagnosis;
 
 /* Store one line of a query's most helpful or most harmful supports. */
@@ -216,21 +56,19 @@ store_influence(Diagnosis *diagnosis, const NwAnswer *answer, NwBytes predicted,
 {
 	const NwTally *tally = &answer->tally;
 	double weight = nw_scaled_ratio(nw_scaled_exp(item->score), tally->verdict.total);
-	Datum values[] = {Int64GetDatum(diagnosis->pair->support->set->set_id),
-	                  Int64GetDatum(diagnosis->pair->queries->set->set_id),
-	                  BoolGetDatum(helpful),
-	                  answer->query_id ? CStringGetTextDatum(answer->query_id) : (Datum) 0,
-	                  nw_bytes_datum(answer->truth),
-	                  nw_bytes_datum(predicted),
-	                  Int32GetDatum(rank),
-	                  item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
-	                  nw_bytes_datum(tally->labels->text[item->class]),
-	                  Float8GetDatum(weight),
-	                  Float8GetDatum(influence)};
-	bool nulls[lengthof(values)] = {false};
+	bool nulls[11] = {false};
+	Datum values[lengthof(nulls)] = {Int64GetDatum(diagnosis->pair->support->set->set_id),
+	                                 Int64GetDatum(diagnosis->pair->queries->set->set_id),
+	                                 BoolGetDatum(helpful),
+	                                 nw_text_or_null(answer->query_id, &nulls[3]),
+	                                 nw_bytes_datum(answer->truth),
+	                                 nw_bytes_datum(predicted),
+	                                 Int32GetDatum(rank),
+	                                 nw_text_or_null(item->id, &nulls[7]),
+	                                 nw_bytes_datum(tally->labels->text[item->class]),
+	                                 Float8GetDatum(weight),
+	                                 Float8GetDatum(influence)};
 
-	nulls[3] = answer->query_id == NULL;
-	nulls[7] = item->id == NULL;
 	nw_own_insert(diagnosis->influences, values, nulls);
 	diagnosis->written++;
 }
@@ -238,10 +76,10 @@ store_influence(Diagnosis *diagnosis, const NwAnswer *answer, NwBytes predicted,
 /* Scores of one query's supports, split as masses want them. */
 typedef struct Terms
 {
-	double *score; /* [n], -HUGE_VAL where left out */
-	double *bin;
-	uint64_t *hi;
-	uint64_t *lo;
+	double *score; /* [support->n], -HUGE_VAL where left out */
+	double *bin;   /* [support->n], see nw_mass_split() */
+	uint64_t *hi;  /* [support->n] */
+	uint64_t *lo;  /* [support->n] */
 } Terms;
 
 /* Turn the measures of an answer into terms. */
@@ -326,7 +164,6 @@ add_totals(Diagnosis *diagnosis, const NwAnswer *answer, const NwTally *tally, c
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Diagnose one query. */
 static void
 add_diagnosis(const NwAnswer *answer, void *arg)
 {
@@ -348,18 +185,18 @@ add_diagnosis(const NwAnswer *answer, void *arg)
 	make_terms(&terms, answer, diagnosis->batch);
 	make_removable(&tally, &terms, diagnosis->batch->support);
 	add_totals(diagnosis, answer, &tally, &terms);
-	for (int i = 0; i < tally.top.n; i++)
-		store_influence(diagnosis, answer, predicted, true, i + 1, &tally.top.item[i],
-		                nw_item_influence(&tally, &tally.top.item[i], answer->truth_class));
-	for (int i = 0; i < tally.others.n; i++)
+	for (int i = 0; i < tally.heaviest.n; i++)
+		store_influence(diagnosis, answer, predicted, true, i + 1, &tally.heaviest.item[i],
+		                nw_item_influence(&tally, &tally.heaviest.item[i], answer->truth_class));
+	for (int i = 0; i < tally.heaviest_others.n; i++)
 	{
-		const NwHeavy *item = &tally.others.item[i];
+		const NwHeavy *item = &tally.heaviest_others.item[i];
 
 		store_influence(diagnosis, answer, predicted, false, i + 1, item,
 		                nw_item_influence(&tally, item, answer->truth_class));
 		if (item->id)
 		{
-			int id = nw_labels_find_text(diagnosis->ids, (NwBytes) {item->id, strlen(item->id)});
+			int id = nw_labels_find_text(diagnosis->ids, nw_bytes_of_string(item->id));
 
 			if (id >= 0)
 				diagnosis->harmful[diagnosis->row_of_id[id]]++;
@@ -369,7 +206,6 @@ add_diagnosis(const NwAnswer *answer, void *arg)
 	MemoryContextDelete(query_mcxt);
 }
 
-/* Number the ids of the support. */
 static void
 number_ids(Diagnosis *diagnosis, const NwSupport *support)
 {
@@ -377,40 +213,39 @@ number_ids(Diagnosis *diagnosis, const NwSupport *support)
 	diagnosis->row_of_id = palloc_extended(sizeof(int64) * support->n, MCXT_ALLOC_HUGE);
 	for (int64 i = 0; i < support->n; i++)
 	{
-		const char *id = row_id(support, i);
+		const char *id = nw_support_id(support, i);
 		int known = diagnosis->ids->n;
 
-		if (id && nw_labels_add_text(diagnosis->ids, (NwBytes) {id, strlen(id)}) == known)
+		if (id && nw_labels_add_text(diagnosis->ids, nw_bytes_of_string(id)) == known)
 			diagnosis->row_of_id[known] = i;
 	}
 }
 
 /* Store one probable mislabel. */
 static void
-store_suspect(Diagnosis *diagnosis, const Suspect *suspect, const NwSupport *support)
+store_suspect(Diagnosis *diagnosis, const NwSuspect *suspect, const NwSupport *support)
 {
-	const char *id = row_id(support, suspect->row);
-	int class = row_class(support, suspect->row);
-	Datum values[] = {Int64GetDatum(diagnosis->pair->support->set->set_id),
-	                  Int64GetDatum(diagnosis->pair->queries->set->set_id),
-	                  id ? CStringGetTextDatum(id) : (Datum) 0,
-	                  nw_bytes_datum(support->labels->text[class]),
-	                  nw_bytes_datum(support->labels->text[suspect->suggested]),
-	                  Float8GetDatum(suspect->probability),
-	                  Float8GetDatum(suspect->log_margin),
-	                  Float8GetDatum(suspect->margin),
-	                  Float8GetDatum(nw_sum_value(&diagnosis->total[suspect->row])),
-	                  Int64GetDatum(diagnosis->harmful[suspect->row])};
-	bool nulls[lengthof(values)] = {false};
+	int class = nw_support_class(support, suspect->row);
+	bool nulls[10] = {false};
+	Datum values[lengthof(nulls)] = {
+		Int64GetDatum(diagnosis->pair->support->set->set_id),
+		Int64GetDatum(diagnosis->pair->queries->set->set_id),
+		nw_text_or_null(nw_support_id(support, suspect->row), &nulls[2]),
+		nw_bytes_datum(support->labels->text[class]),
+		nw_bytes_datum(support->labels->text[suspect->suggested]),
+		Float8GetDatum(suspect->probability),
+		Float8GetDatum(suspect->log_margin),
+		Float8GetDatum(suspect->margin),
+		Float8GetDatum(nw_sum_value(&diagnosis->total[suspect->row])),
+		Int64GetDatum(diagnosis->harmful[suspect->row])};
 
-	nulls[2] = id == NULL;
 	nw_own_insert(diagnosis->suspects, values, nulls);
 	diagnosis->written++;
 }
 
 /* Open a table of diagnoses, and remove an earlier one of the pair of sets. */
 static Relation
-open_table(const NwPair *pair, NwOwnTable table)
+open_table(const NwSetPair *pair, NwOwnTable table)
 {
 	Relation rel = nw_own_open(pair->schema, table, RowExclusiveLock);
 	ScanKeyData keys[2];
@@ -432,22 +267,22 @@ Datum
 nw_diagnose(PG_FUNCTION_ARGS)
 {
 	int top = nw_top_argument(fcinfo, 2);
-	NwPair pair;
+	NwSetPair pair;
 	NwBatch batch = {0};
 	NwSupport *support;
 	Diagnosis diagnosis = {.pair = &pair, .batch = &batch};
-	Suspects suspects = {0};
+	NwSuspects suspects = {0};
 
-	(void) nw_text_argument(fcinfo, 1, "queries");
+	nw_check_argument(fcinfo, 1, "queries");
 	nw_push_fresh_snapshot();
-	nw_pair_init(&pair, fcinfo, 0, 1, 3);
+	nw_set_pair_init(&pair, fcinfo, 0, 1, 3);
 	nw_set_check_owner(pair.schema, pair.support->set);
 	nw_set_hold(pair.schema, pair.support->set);
 	nw_set_hold(pair.schema, pair.queries->set);
 	diagnosis.influences = open_table(&pair, NW_INFLUENCE);
 	diagnosis.suspects = open_table(&pair, NW_SUSPECT);
 
-	support = read_support(pair.support);
+	support = nw_suspects_read(pair.support);
 	diagnosis.total = palloc_extended(sizeof(NwSum) * support->n, MCXT_ALLOC_HUGE);
 	for (int64 i = 0; i < support->n; i++)
 		nw_sum_clear(&diagnosis.total[i]);
@@ -466,7 +301,7 @@ nw_diagnose(PG_FUNCTION_ARGS)
 	nw_batch_ask_set(&batch, pair.queries);
 	nw_batch_finish(&batch);
 
-	find_suspects(&suspects, support);
+	nw_suspects_find(&suspects, support);
 	for (int64 i = 0; i < suspects.n; i++)
 		store_suspect(&diagnosis, &suspects.item[i], support);
 

@@ -32,10 +32,11 @@
 #include "utils/snapmgr.h"
 
 #include "predict/prototypes.h"
+#include "rows.h"
+#include "sets/extension.h"
 #include "sets/own_tables.h"
 #include "sets/pgvector.h"
 #include "sets/registry.h"
-#include "sql/args.h"
 
 PG_FUNCTION_INFO_V1(nw_dump);
 PG_FUNCTION_INFO_V1(nw_restore);
@@ -75,8 +76,8 @@ enum
 typedef struct Dump
 {
 	Oid schema; /* the extension's */
-	ReturnSetInfo *result;
-	Relation prototypes;
+	ReturnSetInfo *rows;
+	Relation prototypes; /* the table of all sets' prototypes */
 } Dump;
 
 /*
@@ -89,7 +90,7 @@ find_extension(void)
 {
 	Oid schema = InvalidOid;
 
-	(void) nw_extension_find("nwhead", &schema);
+	(void) nw_extension_find(NW_EXTENSION, &schema);
 	return schema;
 }
 
@@ -98,16 +99,6 @@ static bool
 may_dump(const Dump *dump, const NwSet *set)
 {
 	return !nw_set_is_distilled(set) || nw_set_is_mine(dump->schema, set);
-}
-
-/* Put a text or a name, or NULL, among the values of a row. */
-static void
-put_string(Datum *values, bool *nulls, int column, const char *string, bool is_name)
-{
-	nulls[column] = string == NULL;
-	if (string)
-		values[column] = is_name ? DirectFunctionCall1(namein, CStringGetDatum(string))
-		                         : CStringGetTextDatum(string);
 }
 
 /* Return the prototypes of a set as nw_saved has them. */
@@ -133,8 +124,8 @@ dump_prototypes(Dump *dump, const NwSet *set)
 		heap_deform_tuple(tuple, RelationGetDescr(dump->prototypes), values + Saved_class - 1,
 		                  nulls + Saved_class - 1);
 		nulls[Saved_class - 1] = true;
-		put_string(values, nulls, Saved_name, set->name, false);
-		tuplestore_putvalues(dump->result->setResult, dump->result->setDesc, values, nulls);
+		nw_own_put_text(values, nulls, Saved_name, set->name);
+		nw_rows_put(dump->rows, values, nulls);
 		CHECK_FOR_INTERRUPTS();
 	}
 	systable_endscan(scan);
@@ -150,17 +141,17 @@ dump_set(const NwSet *set, void *arg)
 
 	if (!may_dump(dump, set))
 		return;
-	put_string(values, nulls, Saved_name, set->name, false);
-	put_string(values, nulls, Saved_owner, nw_set_owner_name(dump->schema, set), true);
-	put_string(values, nulls, Saved_mode, set->mode, false);
-	put_string(values, nulls, Saved_parent, set->parent, false);
-	put_string(values, nulls, Saved_schema, set->schema, true);
-	put_string(values, nulls, Saved_relation, set->relation, true);
-	put_string(values, nulls, Saved_embedding, set->embedding, true);
-	put_string(values, nulls, Saved_label, set->label, true);
-	put_string(values, nulls, Saved_id, set->id, true);
-	put_string(values, nulls, Saved_weight, set->weight, true);
-	put_string(values, nulls, Saved_kernel, nw_kernel_name(set->kernel), false);
+	nw_own_put_text(values, nulls, Saved_name, set->name);
+	nw_own_put_name(values, nulls, Saved_owner, nw_set_owner_name(dump->schema, set));
+	nw_own_put_text(values, nulls, Saved_mode, set->mode);
+	nw_own_put_text(values, nulls, Saved_parent, set->parent);
+	nw_own_put_name(values, nulls, Saved_schema, set->schema);
+	nw_own_put_name(values, nulls, Saved_relation, set->relation);
+	nw_own_put_name(values, nulls, Saved_embedding, set->embedding);
+	nw_own_put_name(values, nulls, Saved_label, set->label);
+	nw_own_put_name(values, nulls, Saved_id, set->id);
+	nw_own_put_name(values, nulls, Saved_weight, set->weight);
+	nw_own_put_text(values, nulls, Saved_kernel, nw_kernel_name(set->kernel));
 	values[Saved_tau] = Float8GetDatum(set->tau);
 	values[Saved_k] = Int32GetDatum(set->k);
 	values[Saved_seed] = Int64GetDatum(set->seed);
@@ -169,7 +160,7 @@ dump_set(const NwSet *set, void *arg)
 	nulls[Saved_dim] = set->dim <= 0;
 	values[Saved_centroids] = BoolGetDatum(set->centroids);
 	memset(nulls + Saved_class, true, SAVED_COLUMNS - Saved_class);
-	tuplestore_putvalues(dump->result->setResult, dump->result->setDesc, values, nulls);
+	nw_rows_put(dump->rows, values, nulls);
 	if (nw_set_is_distilled(set))
 		dump_prototypes(dump, set);
 }
@@ -178,13 +169,12 @@ dump_set(const NwSet *set, void *arg)
 Datum
 nw_dump(PG_FUNCTION_ARGS)
 {
-	Dump dump = {.schema = find_extension(), .result = (ReturnSetInfo *) fcinfo->resultinfo};
+	Dump dump = {.schema = find_extension(), .rows = nw_rows_begin(fcinfo)};
 
-	nw_begin_rows(fcinfo);
-	if (dump.result->setDesc->natts != SAVED_COLUMNS)
+	if (dump.rows->setDesc->natts != SAVED_COLUMNS)
 		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
 		                errmsg("function has %d result columns, not %d", SAVED_COLUMNS,
-		                       dump.result->setDesc->natts)));
+		                       dump.rows->setDesc->natts)));
 	dump.prototypes = nw_own_open(dump.schema, NW_PROTOTYPE, AccessShareLock);
 	nw_set_each(dump.schema, dump_set, &dump);
 	table_close(dump.prototypes, AccessShareLock);
@@ -210,16 +200,6 @@ read_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 		                nw_own_name(NW_SAVED))));
 	heap_deform_tuple(trigger->tg_trigtuple, RelationGetDescr(trigger->tg_relation), values, nulls);
 	return schema;
-}
-
-/* A value that was saved, as a string. */
-static char *
-get_string(const Datum *values, const bool *nulls, int column, bool is_name)
-{
-	if (nulls[column])
-		return NULL;
-	return is_name ? pstrdup(NameStr(*DatumGetName(values[column])))
-	               : TextDatumGetCString(values[column]);
 }
 
 /* Find who is to own a set: who did, if the caller may act for that role. */
@@ -254,18 +234,18 @@ static void
 restore_set(Oid schema, const Datum *values, const bool *nulls)
 {
 	NwSet set = {0};
-	char *kernel = get_string(values, nulls, Saved_kernel, false);
+	char *kernel = nw_own_get_text(values, nulls, Saved_kernel);
 
 	nw_check_may_register(schema);
-	set.name = get_string(values, nulls, Saved_name, false);
-	set.mode = get_string(values, nulls, Saved_mode, false);
-	set.parent = get_string(values, nulls, Saved_parent, false);
-	set.schema = get_string(values, nulls, Saved_schema, true);
-	set.relation = get_string(values, nulls, Saved_relation, true);
-	set.embedding = get_string(values, nulls, Saved_embedding, true);
-	set.label = get_string(values, nulls, Saved_label, true);
-	set.id = get_string(values, nulls, Saved_id, true);
-	set.weight = get_string(values, nulls, Saved_weight, true);
+	set.name = nw_own_get_text(values, nulls, Saved_name);
+	set.mode = nw_own_get_text(values, nulls, Saved_mode);
+	set.parent = nw_own_get_text(values, nulls, Saved_parent);
+	set.schema = nw_own_get_name(values, nulls, Saved_schema);
+	set.relation = nw_own_get_name(values, nulls, Saved_relation);
+	set.embedding = nw_own_get_name(values, nulls, Saved_embedding);
+	set.label = nw_own_get_name(values, nulls, Saved_label);
+	set.id = nw_own_get_name(values, nulls, Saved_id);
+	set.weight = nw_own_get_name(values, nulls, Saved_weight);
 	check_saved(set.name && set.name[0] && set.mode && set.schema && set.relation &&
 	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids],
 	            set.name);
@@ -279,11 +259,9 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&
 	                nw_set_is_distilled(&set) == (set.k > 0),
 	            set.name);
-	set.owner = restored_owner(set.name, get_string(values, nulls, Saved_owner, true));
+	set.owner = restored_owner(set.name, nw_own_get_name(values, nulls, Saved_owner));
 	if (!nw_set_insert(schema, &set))
-		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
-		                errmsg("set \"%s\" is already registered", set.name),
-		                errhint("Remove it with nw_unregister, and restore again.")));
+		nw_set_report_taken(set.name, "Remove it with nw_unregister, and restore again.");
 }
 
 /*
@@ -318,7 +296,7 @@ find_set(FunctionCallInfo fcinfo, Oid schema, const char *name)
 static void
 restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values, const bool *nulls)
 {
-	char *name = get_string(values, nulls, Saved_name, false);
+	char *name = nw_own_get_text(values, nulls, Saved_name);
 	const NwSet *set;
 	NwPrototype prototype = {0};
 	NwVectorData vector;
@@ -328,13 +306,12 @@ restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values, cons
 		check_saved(i == Saved_source_id || nulls[i] == (i < Saved_class), name);
 	set = find_set(fcinfo, schema, name);
 	vector = nw_vector_read(values[Saved_vector], NW_VECTOR);
-	prototype.label.data = get_string(values, nulls, Saved_class, false);
-	prototype.label.len = (int) strlen(prototype.label.data);
+	prototype.label = nw_bytes_of_string(nw_own_get_text(values, nulls, Saved_class));
 	prototype.ordinal = DatumGetInt32(values[Saved_ordinal]);
 	prototype.x = vector.x;
 	prototype.dim = vector.dim;
 	prototype.members = DatumGetInt64(values[Saved_members]);
-	prototype.source_id = get_string(values, nulls, Saved_source_id, false);
+	prototype.source_id = nw_own_get_text(values, nulls, Saved_source_id);
 	prototype.weight = DatumGetFloat8(values[Saved_mass]);
 	check_saved(vector.dim == set->dim && prototype.ordinal > 0 && prototype.members > 0 &&
 	                prototype.weight >= 0 && !isinf(prototype.weight),

@@ -11,6 +11,7 @@
 #include "bytes/aggregate_state.h"
 #include "compat.h"
 #include "math/metrics.h"
+#include "sql/args.h"
 
 #define DEFAULT_BINS 15
 
@@ -25,18 +26,23 @@ PG_FUNCTION_INFO_V1(nw_mce_final);
 static NwBins *
 make_bins(FunctionCallInfo fcinfo, int n)
 {
-	MemoryContext mcxt;
+	MemoryContext mcxt = nw_aggregate_context(fcinfo);
 	NwBins *bins;
 
-	if (!AggCheckCallContext(fcinfo, &mcxt))
-		elog(ERROR, "aggregate function called in non-aggregate context");
-	if (n < 1 || n > NW_CALIBRATION_BINS_MAX)
-		ereport(ERROR,
-		        (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		         errmsg("bins must be between 1 and %d, not %d", NW_CALIBRATION_BINS_MAX, n)));
+	nw_check_bins(n);
 	bins = MemoryContextAlloc(mcxt, nw_bins_size(n));
 	nw_bins_init(bins, n);
 	return bins;
+}
+
+/* Insist that all rows have the same number of bins. */
+static void
+check_same_bins(int64 a, int64 b)
+{
+	if (a != b)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("bins must be the same for all rows"),
+		                errdetail("One row has %d, another %d.", (int) a, (int) b)));
 }
 
 /* nw_ece_accum(internal, confidence float8, correct boolean [, bins int]) */
@@ -49,17 +55,12 @@ nw_ece_accum(PG_FUNCTION_ARGS)
 
 	if (PG_NARGS() > 3)
 	{
-		if (PG_ARGISNULL(3))
-			ereport(ERROR,
-			        (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("bins must not be null")));
+		nw_check_argument(fcinfo, 3, "bins");
 		n = PG_GETARG_INT32(3);
 	}
 	if (bins == NULL)
 		bins = make_bins(fcinfo, n);
-	else if (bins->n != n)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		                errmsg("bins must be the same for all rows"),
-		                errdetail("One row has %d, another %d.", (int) bins->n, n)));
+	check_same_bins(bins->n, n);
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_POINTER(bins);
 
@@ -86,10 +87,7 @@ nw_ece_combine(PG_FUNCTION_ARGS)
 	}
 	other = (NwBins *) PG_GETARG_POINTER(1);
 	bins = PG_ARGISNULL(0) ? make_bins(fcinfo, (int) other->n) : (NwBins *) PG_GETARG_POINTER(0);
-	if (bins->n != other->n)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		                errmsg("bins must be the same for all rows"),
-		                errdetail("One row has %d, another %d.", (int) bins->n, (int) other->n)));
+	check_same_bins(bins->n, other->n);
 	nw_bins_merge(bins, other);
 	PG_RETURN_POINTER(bins);
 }
@@ -115,38 +113,34 @@ nw_ece_deserialize(PG_FUNCTION_ARGS)
 	bytea *serialized = PG_GETARG_BYTEA_PP(0);
 	Size size = VARSIZE_ANY_EXHDR(serialized);
 
-	if (!AggCheckCallContext(fcinfo, NULL))
-		elog(ERROR, "aggregate function called in non-aggregate context");
+	(void) nw_aggregate_context(fcinfo);
 	if (!nw_bins_are_valid(VARDATA_ANY(serialized), size))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
 		                errmsg("invalid state of aggregate")));
 	PG_RETURN_POINTER(memcpy(palloc(size), VARDATA_ANY(serialized), size));
 }
 
+/* Return a measure of all rows; NULL where there are none. */
+static Datum
+finish(FunctionCallInfo fcinfo, double (*measure)(const NwBins *bins))
+{
+	NwBins *bins = PG_ARGISNULL(0) ? NULL : (NwBins *) PG_GETARG_POINTER(0);
+
+	if (bins == NULL || nw_bins_count(bins) == 0)
+		PG_RETURN_NULL();
+	PG_RETURN_FLOAT8(measure(bins));
+}
+
 /* nw_ece_final(internal) returns float8 */
 Datum
 nw_ece_final(PG_FUNCTION_ARGS)
 {
-	NwBins *bins;
-
-	if (PG_ARGISNULL(0))
-		PG_RETURN_NULL();
-	bins = (NwBins *) PG_GETARG_POINTER(0);
-	if (nw_bins_count(bins) == 0)
-		PG_RETURN_NULL();
-	PG_RETURN_FLOAT8(nw_bins_ece(bins));
+	return finish(fcinfo, nw_bins_ece);
 }
 
 /* nw_mce_final(internal) returns float8 */
 Datum
 nw_mce_final(PG_FUNCTION_ARGS)
 {
-	NwBins *bins;
-
-	if (PG_ARGISNULL(0))
-		PG_RETURN_NULL();
-	bins = (NwBins *) PG_GETARG_POINTER(0);
-	if (nw_bins_count(bins) == 0)
-		PG_RETURN_NULL();
-	PG_RETURN_FLOAT8(nw_bins_mce(bins));
+	return finish(fcinfo, nw_bins_mce);
 }

@@ -5,15 +5,14 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/pg_type.h"
-#include "funcapi.h"
-#include "utils/builtins.h"
 #include "utils/float.h"
 
+#include "grow.h"
 #include "math/metrics.h"
 #include "math/sum.h"
 #include "predict/batch.h"
+#include "rows.h"
 #include "sql/args.h"
 #include "sql/set_pair.h"
 
@@ -25,25 +24,9 @@ PG_FUNCTION_INFO_V1(nw_evaluate);
 PG_FUNCTION_INFO_V1(nw_confusion);
 PG_FUNCTION_INFO_V1(nw_reliability);
 
-/* Read the number of bins. */
-static int
-bins_argument(FunctionCallInfo fcinfo, int arg)
-{
-	int bins;
-
-	if (PG_ARGISNULL(arg))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("bins must not be null")));
-	bins = PG_GETARG_INT32(arg);
-	if (bins < 1 || bins > NW_CALIBRATION_BINS_MAX)
-		ereport(ERROR,
-		        (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		         errmsg("bins must be between 1 and %d, not %d", NW_CALIBRATION_BINS_MAX, bins)));
-	return bins;
-}
-
 /* Start a batch for a pair of sets. */
 static void
-init_batch(NwBatch *batch, const NwPair *pair, NwAnswerCallback callback, void *arg)
+init_batch(NwBatch *batch, const NwSetPair *pair, NwAnswerCallback callback, void *arg)
 {
 	memset(batch, 0, sizeof(NwBatch));
 	batch->source = pair->support;
@@ -72,32 +55,31 @@ loss(const NwAnswer *answer)
 	           : -nw_scaled_log_ratio(answer->tally.verdict.value[i], answer->tally.verdict.total);
 }
 
-/* Where rows of a result go. */
-typedef struct RowSink
+/* Predictions that are returned row by row. */
+typedef struct Predictions
 {
-	const NwPair *pair;
-	ReturnSetInfo *result;
-} RowSink;
+	const NwSetPair *pair;
+	ReturnSetInfo *rows;
+} Predictions;
 
 /* Return one predicted row. */
 static void
 put_prediction(const NwAnswer *answer, void *arg)
 {
-	RowSink *sink = arg;
+	Predictions *predictions = arg;
 	int best = nw_verdict_winner(&answer->tally.verdict);
-	Datum values[6 + NW_PAIR_COLUMNS];
-	bool nulls[6 + NW_PAIR_COLUMNS] = {false};
+	Datum values[6 + NW_SET_PAIR_COLUMNS];
+	bool nulls[6 + NW_SET_PAIR_COLUMNS] = {false};
 
-	nulls[0] = answer->query_id == NULL;
-	values[0] = nulls[0] ? (Datum) 0 : CStringGetTextDatum(answer->query_id);
+	values[0] = nw_text_or_null(answer->query_id, &nulls[0]);
 	nulls[1] = nulls[4] = nulls[5] = !answer->labelled;
 	values[1] = nulls[1] ? (Datum) 0 : nw_bytes_datum(answer->truth);
 	values[2] = nw_bytes_datum(nw_tally_label(&answer->tally, best));
 	values[3] = Float8GetDatum(nw_verdict_probability(&answer->tally.verdict, best));
 	values[4] = Float8GetDatum(truth_probability(answer));
 	values[5] = Float8GetDatum(loss(answer));
-	nw_pair_values(sink->pair, sink->pair->support->set->tau, values + 6);
-	tuplestore_putvalues(sink->result->setResult, sink->result->setDesc, values, nulls);
+	nw_set_pair_values(predictions->pair, predictions->pair->support->set->tau, values + 6);
+	nw_rows_put(predictions->rows, values, nulls);
 }
 
 /*
@@ -108,14 +90,14 @@ put_prediction(const NwAnswer *answer, void *arg)
 Datum
 nw_predict_set(PG_FUNCTION_ARGS)
 {
-	NwPair pair;
+	NwSetPair pair;
 	NwBatch batch;
-	RowSink sink = {&pair, (ReturnSetInfo *) fcinfo->resultinfo};
+	Predictions predictions = {.pair = &pair};
 
-	(void) nw_text_argument(fcinfo, 1, "queries");
-	nw_pair_init(&pair, fcinfo, 0, 1, 2);
-	nw_begin_rows(fcinfo);
-	init_batch(&batch, &pair, put_prediction, &sink);
+	nw_check_argument(fcinfo, 1, "queries");
+	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
+	predictions.rows = nw_rows_begin(fcinfo);
+	init_batch(&batch, &pair, put_prediction, &predictions);
 	nw_batch_run(&batch, pair.queries);
 	return (Datum) 0;
 }
@@ -123,9 +105,9 @@ nw_predict_set(PG_FUNCTION_ARGS)
 /* What nw_evaluate adds up. */
 typedef struct Scores
 {
-	int64 n;
-	int64 unlabelled;
-	int64 unseen;
+	int64 n;          /* labelled queries */
+	int64 unlabelled; /* all others */
+	int64 unseen;     /* labelled ones whose class has no support */
 	int64 wrong;
 	int64 matches;  /* heaviest supports of the right label */
 	int64 heaviest; /* heaviest supports looked at */
@@ -178,10 +160,10 @@ add_scores(const NwAnswer *answer, void *arg)
 		nw_sum_add(&scores->loss, loss(answer));
 	nw_sum_add(&scores->brier, brier_score(answer));
 	nw_bins_add(scores->bins, nw_verdict_probability(&tally->verdict, best), correct);
-	for (int i = 0; i < tally->top.n; i++)
+	for (int i = 0; i < tally->heaviest.n; i++)
 	{
 		scores->heaviest++;
-		if (tally->top.item[i].class == answer->truth_class)
+		if (tally->heaviest.item[i].class == answer->truth_class)
 			scores->matches++;
 	}
 }
@@ -194,19 +176,18 @@ add_scores(const NwAnswer *answer, void *arg)
 Datum
 nw_evaluate(PG_FUNCTION_ARGS)
 {
-	int bins = bins_argument(fcinfo, 2);
-	NwPair pair;
+	int bins = nw_bins_argument(fcinfo, 2);
+	NwSetPair pair;
 	NwBatch batch;
 	Scores scores = {0};
 	TupleDesc desc;
-	Datum values[NW_PAIR_COLUMNS + 9];
-	bool nulls[NW_PAIR_COLUMNS + 9] = {false};
-	int v = NW_PAIR_COLUMNS;
+	Datum values[NW_SET_PAIR_COLUMNS + 9];
+	bool nulls[NW_SET_PAIR_COLUMNS + 9] = {false};
+	int v = NW_SET_PAIR_COLUMNS;
 
-	(void) nw_text_argument(fcinfo, 1, "queries");
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	nw_pair_init(&pair, fcinfo, 0, 1, 3);
+	nw_check_argument(fcinfo, 1, "queries");
+	desc = nw_row_type(fcinfo);
+	nw_set_pair_init(&pair, fcinfo, 0, 1, 3);
 	scores.bins = palloc(nw_bins_size(bins));
 	nw_bins_init(scores.bins, bins);
 	nw_sum_clear(&scores.loss);
@@ -216,7 +197,7 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	batch.unnamed = true; /* equal ones are ordered by class first */
 	nw_batch_run(&batch, pair.queries);
 
-	nw_pair_values(&pair, pair.support->set->tau, values);
+	nw_set_pair_values(&pair, pair.support->set->tau, values);
 	values[v++] = Int64GetDatum(scores.n);
 	values[v++] = Int64GetDatum(scores.unlabelled);
 	values[v++] = Int64GetDatum(scores.unseen);
@@ -235,7 +216,7 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	nulls[v] = scores.heaviest == 0 ||
 	           nw_batch_smallest_class(&batch) < MATCH_SUPPORTS + (pair.leave_one_out ? 1 : 0);
 	values[v++] = Float8GetDatum((double) scores.matches / Max(scores.heaviest, 1));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	return nw_row_datum(desc, values, nulls);
 }
 
 /* Queries of one label that were given another (or the same). */
@@ -243,11 +224,13 @@ typedef struct Cell
 {
 	int truth;
 	int predicted;
-	NwCalibrationBin bin;
+	NwCalibrationBin bin; /* of all of them */
 } Cell;
 
+/* What nw_confusion counts. */
 typedef struct Confusion
 {
+	MemoryContext mcxt;
 	NwLabels *labels; /* truths and predictions, numbered */
 	NwLabels *pairs;  /* (truth, predicted), numbered */
 	Cell *cell;       /* [pairs->n] */
@@ -270,11 +253,7 @@ add_confusion(const NwAnswer *answer, void *arg)
 	key[0] = nw_labels_add_text(confusion->labels, answer->truth);
 	key[1] = nw_labels_add_text(confusion->labels, nw_tally_label(tally, best));
 	i = nw_labels_add_text(confusion->pairs, (NwBytes) {(const char *) key, sizeof(key)});
-	if (i >= confusion->allocated)
-	{
-		confusion->allocated *= 2;
-		confusion->cell = repalloc_huge(confusion->cell, confusion->allocated * sizeof(Cell));
-	}
+	NW_RESERVE(confusion->mcxt, confusion->cell, confusion->allocated, i + 1);
 	if (i == known)
 		confusion->cell[i] = (Cell) {.truth = key[0], .predicted = key[1]};
 	nw_bin_add(&confusion->cell[i].bin, nw_verdict_probability(&tally->verdict, best),
@@ -301,18 +280,16 @@ compare_cells(const void *a, const void *b, void *arg)
 Datum
 nw_confusion(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	NwPair pair;
+	ReturnSetInfo *rows;
+	NwSetPair pair;
 	NwBatch batch;
-	Confusion confusion;
+	Confusion confusion = {.mcxt = CurrentMemoryContext};
 
-	(void) nw_text_argument(fcinfo, 1, "queries");
-	nw_pair_init(&pair, fcinfo, 0, 1, 2);
-	nw_begin_rows(fcinfo);
+	nw_check_argument(fcinfo, 1, "queries");
+	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
+	rows = nw_rows_begin(fcinfo);
 	confusion.labels = nw_labels_create(CurrentMemoryContext, TEXTOID);
 	confusion.pairs = nw_labels_create(CurrentMemoryContext, TEXTOID);
-	confusion.allocated = 64;
-	confusion.cell = palloc(confusion.allocated * sizeof(Cell));
 	init_batch(&batch, &pair, add_confusion, &confusion);
 	nw_batch_run(&batch, pair.queries);
 
@@ -320,14 +297,14 @@ nw_confusion(PG_FUNCTION_ARGS)
 	for (int i = 0; i < confusion.pairs->n; i++)
 	{
 		const Cell *cell = &confusion.cell[i];
-		Datum values[4 + NW_PAIR_COLUMNS] = {
+		Datum values[4 + NW_SET_PAIR_COLUMNS] = {
 			nw_bytes_datum(confusion.labels->text[cell->truth]),
 			nw_bytes_datum(confusion.labels->text[cell->predicted]), Int64GetDatum(cell->bin.count),
 			Float8GetDatum(nw_bin_confidence(&cell->bin))};
-		bool nulls[4 + NW_PAIR_COLUMNS] = {false};
+		bool nulls[4 + NW_SET_PAIR_COLUMNS] = {false};
 
-		nw_pair_values(&pair, pair.support->set->tau, values + 4);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		nw_set_pair_values(&pair, pair.support->set->tau, values + 4);
+		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;
 }
@@ -352,15 +329,15 @@ add_reliability(const NwAnswer *answer, void *arg)
 Datum
 nw_reliability(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	int nbins = bins_argument(fcinfo, 2);
-	NwPair pair;
+	ReturnSetInfo *rows;
+	int nbins = nw_bins_argument(fcinfo, 2);
+	NwSetPair pair;
 	NwBatch batch;
 	NwBins *bins;
 
-	(void) nw_text_argument(fcinfo, 1, "queries");
-	nw_pair_init(&pair, fcinfo, 0, 1, 3);
-	nw_begin_rows(fcinfo);
+	nw_check_argument(fcinfo, 1, "queries");
+	nw_set_pair_init(&pair, fcinfo, 0, 1, 3);
+	rows = nw_rows_begin(fcinfo);
 	bins = palloc(nw_bins_size(nbins));
 	nw_bins_init(bins, nbins);
 	init_batch(&batch, &pair, add_reliability, bins);
@@ -369,18 +346,18 @@ nw_reliability(PG_FUNCTION_ARGS)
 	for (int i = 0; i < nbins; i++)
 	{
 		const NwCalibrationBin *bin = &bins->bin[i];
-		Datum values[7 + NW_PAIR_COLUMNS] = {Int32GetDatum(i + 1),
-		                                     Float8GetDatum(nw_bins_border(nbins, i)),
-		                                     Float8GetDatum(nw_bins_border(nbins, i + 1)),
-		                                     Int64GetDatum(bin->count),
-		                                     Float8GetDatum(nw_bin_confidence(bin)),
-		                                     Float8GetDatum(nw_bin_accuracy(bin)),
-		                                     Float8GetDatum(nw_bin_gap(bin))};
-		bool nulls[7 + NW_PAIR_COLUMNS] = {false};
+		Datum values[7 + NW_SET_PAIR_COLUMNS] = {Int32GetDatum(i + 1),
+		                                         Float8GetDatum(nw_bins_border(nbins, i)),
+		                                         Float8GetDatum(nw_bins_border(nbins, i + 1)),
+		                                         Int64GetDatum(bin->count),
+		                                         Float8GetDatum(nw_bin_confidence(bin)),
+		                                         Float8GetDatum(nw_bin_accuracy(bin)),
+		                                         Float8GetDatum(nw_bin_gap(bin))};
+		bool nulls[7 + NW_SET_PAIR_COLUMNS] = {false};
 
 		nulls[4] = nulls[5] = nulls[6] = bin->count == 0;
-		nw_pair_values(&pair, pair.support->set->tau, values + 7);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		nw_set_pair_values(&pair, pair.support->set->tau, values + 7);
+		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;
 }

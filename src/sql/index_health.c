@@ -4,13 +4,10 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "utils/builtins.h"
-
 #include "index/as_owner.h"
 #include "index/contents.h"
 #include "index/label_lookup.h"
-#include "sql/args.h"
+#include "rows.h"
 
 PG_FUNCTION_INFO_V1(nw_index_lists);
 
@@ -22,7 +19,7 @@ PG_FUNCTION_INFO_V1(nw_index_lists);
 Datum
 nw_index_lists(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *result = nw_rows_begin(fcinfo);
 	NwOwned owned;
 	Relation index;
 	NwMeta meta;
@@ -31,7 +28,6 @@ nw_index_lists(PG_FUNCTION_ARGS)
 	Datum *label;
 	int nclasses;
 
-	nw_begin_rows(fcinfo);
 	nw_index_open_owned(&owned, PG_GETARG_OID(0), AccessShareLock);
 	index = owned.index;
 	nw_meta_read(index, &meta, &layout);
@@ -50,12 +46,12 @@ nw_index_lists(PG_FUNCTION_ARGS)
 			nw_list_check_class(index, list, &data, nclasses);
 		values[0] = Int32GetDatum(list);
 		values[1] =
-			nulls[1] ? (Datum) 0 : nw_bytes_datum(nw_textout(&label_out, label[data.class]));
+			nulls[1] ? (Datum) 0 : nw_bytes_datum(nw_text_out(&label_out, label[data.class]));
 		values[2] = Int64GetDatum(contents.rows);
 		values[3] = Int64GetDatum(contents.slots);
 		values[4] = Int64GetDatum(contents.pages);
 		values[5] = Float8GetDatum(data.radius);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		nw_rows_put(result, values, nulls);
 	}
 	nw_index_close_owned(&owned);
 	return (Datum) 0;
@@ -73,12 +69,10 @@ nw_index_health(PG_FUNCTION_ARGS)
 {
 	NwOwned owned;
 	NwIndexContents all;
-	TupleDesc desc;
+	TupleDesc desc = nw_row_type(fcinfo);
 	Datum values[9];
 	bool nulls[9] = {false};
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	nw_index_open_owned(&owned, PG_GETARG_OID(0), AccessShareLock);
 	all = nw_index_contents(owned.index);
 	values[0] = Int64GetDatum(all.nclasses);
@@ -89,8 +83,7 @@ nw_index_health(PG_FUNCTION_ARGS)
 	values[5] = Int64GetDatum(all.late_rows);
 	values[6] = Float8GetDatum(all.slots == 0 ? 1.0 : (double) all.rows / all.slots);
 	values[7] = Int64GetDatum((int64) RelationGetNumberOfBlocks(owned.index) * BLCKSZ);
-	nulls[8] = all.advice == NULL;
-	values[8] = all.advice ? CStringGetTextDatum(all.advice) : (Datum) 0;
+	values[8] = nw_text_or_null(all.advice, &nulls[8]);
 	nw_index_close_owned(&owned);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	PG_RETURN_DATUM(nw_row_datum(desc, values, nulls));
 }

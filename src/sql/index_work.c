@@ -4,10 +4,7 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "funcapi.h"
-#include "utils/builtins.h"
-
+#include "rows.h"
 #include "sql/args.h"
 
 /*
@@ -26,12 +23,11 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 	bool nulls[11] = {false};
 	bool by_index;
 
-	if (!nw_call_init(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, form, 1))
 		PG_RETURN_NULL();
-	nw_call_classes(&call, fcinfo, 2);
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
-	values[0] = nw_bytes_datum(nw_call_explained(&call, &work, &by_index));
+	nw_classes_argument(&call, fcinfo, 2);
+	desc = nw_row_type(fcinfo);
+	values[0] = nw_bytes_datum(nw_call_index_work(&call, &work, &by_index));
 	values[1] = CStringGetTextDatum(by_index ? "index" : "executor");
 	values[2] = CStringGetTextDatum(work.exact > 0     ? "exact"
 	                                : work.by_code > 0 ? "codes"
@@ -46,7 +42,7 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 	values[10] = Int64GetDatum(work.reading.heap_checks);
 	for (int i = 2; i < 11 && !by_index; i++)
 		nulls[i] = true;
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	return nw_row_datum(desc, values, nulls);
 }
 
 NW_QUERY_FUNCTION(nw_index_work);

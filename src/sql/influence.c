@@ -4,14 +4,15 @@
  */
 #include "postgres.h"
 
-#include "funcapi.h"
-#include "utils/builtins.h"
-
-#include "compat.h"
 #include "math/simd/simd.h"
+#include "rows.h"
 #include "sql/args.h"
 #include "sql/influence.h"
 
+/*
+ * How much the loss of a query would grow without a support.  The tally keeps
+ * removable masses, and truth_class has support.
+ */
 double
 nw_item_influence(const NwTally *tally, const NwHeavy *item, int truth_class)
 {
@@ -37,26 +38,24 @@ nw_item_influence(const NwTally *tally, const NwHeavy *item, int truth_class)
 
 /* Return the supports of one list, most influential first. */
 static void
-put_items(ReturnSetInfo *result, const NwTally *tally, const NwHeaviest *top, int truth_class,
+put_items(ReturnSetInfo *rows, const NwTally *tally, const NwHeaviest *list, int truth_class,
           const char *effect)
 {
-	for (int i = 0; i < top->n; i++)
+	for (int i = 0; i < list->n; i++)
 	{
-		const NwHeavy *item = &top->item[i];
+		const NwHeavy *item = &list->item[i];
+		bool nulls[6] = {false};
 		Datum values[6] = {
-			item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
+			nw_text_or_null(item->id, &nulls[0]),
 			nw_bytes_datum(tally->labels->text[item->class]),
 			Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
 			Float8GetDatum(nw_scaled_ratio(nw_scaled_exp(item->score), tally->verdict.total)),
 			Float8GetDatum(truth_class < 0 ? 0 : nw_item_influence(tally, item, truth_class)),
 			CStringGetTextDatum(effect)};
-		bool nulls[6] = {false};
-
-		nulls[0] = item->id == NULL;
 
 		/* a truth without support has no loss to change */
 		nulls[4] = nulls[5] = truth_class < 0;
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		nw_rows_put(rows, values, nulls);
 	}
 }
 
@@ -69,30 +68,27 @@ put_items(ReturnSetInfo *result, const NwTally *tally, const NwHeaviest *top, in
 static Datum
 nw_influence(FunctionCallInfo fcinfo, NwQueryForm form)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *rows;
 	NwCall call;
 	NwTally *tally;
 	int top = nw_top_argument(fcinfo, 3);
 	int truth_class;
-	text *truth;
 
-	nw_begin_rows(fcinfo);
-	if (!nw_call_init(&call, fcinfo, form, 2) || PG_ARGISNULL(1))
+	rows = nw_rows_begin(fcinfo);
+	if (!nw_call_arguments(&call, fcinfo, form, 2) || PG_ARGISNULL(1))
 		return (Datum) 0;
-	truth = PG_GETARG_TEXT_PP(1);
-	call.truth.data = VARDATA_ANY(truth);
-	call.truth.len = VARSIZE_ANY_EXHDR(truth);
+	call.truth = nw_bytes_of_varlena(PG_GETARG_DATUM(1));
 	call.by_truth = true;
 	call.top = top;
-	nw_call_classes(&call, fcinfo, 4);
-	nw_call_exclude(&call, fcinfo, 5);
+	nw_classes_argument(&call, fcinfo, 4);
+	nw_exclude_argument(&call, fcinfo, 5);
 
 	tally = nw_call_tally(&call);
 	truth_class = nw_labels_find_text(tally->labels, call.truth);
 	if (nw_verdict_find(&tally->verdict, truth_class) < 0)
 		truth_class = -1;
-	put_items(result, tally, &tally->top, truth_class, "helpful");
-	put_items(result, tally, &tally->others, truth_class, "harmful");
+	put_items(rows, tally, &tally->heaviest, truth_class, "helpful");
+	put_items(rows, tally, &tally->heaviest_others, truth_class, "harmful");
 	return (Datum) 0;
 }
 

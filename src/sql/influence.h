@@ -9,10 +9,6 @@
 
 #include "predict/tally.h"
 
-/*
- * How much the loss of a query would grow without a support.  The tally keeps
- * removable masses, and truth_class has support.
- */
 extern double nw_item_influence(const NwTally *tally, const NwHeavy *item, int truth_class);
 
 #endif /* NW_SQL_INFLUENCE_H */

@@ -8,12 +8,7 @@
 #include <limits.h>
 #include <math.h>
 
-#include "access/htup_details.h"
-#include "funcapi.h"
-#include "utils/builtins.h"
-#include "utils/float.h"
-#include "utils/lsyscache.h"
-
+#include "rows.h"
 #include "sql/args.h"
 
 /* Read the min_confidence argument; 0 where NULL. */
@@ -43,10 +38,10 @@ nw_predict(FunctionCallInfo fcinfo, NwQueryForm form)
 	double min_confidence;
 	int best;
 
-	if (!nw_call_init(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, form, 1))
 		PG_RETURN_NULL();
-	nw_call_classes(&call, fcinfo, 2);
-	nw_call_exclude(&call, fcinfo, 3);
+	nw_classes_argument(&call, fcinfo, 2);
+	nw_exclude_argument(&call, fcinfo, 3);
 	min_confidence = confidence_argument(fcinfo, 4);
 	if (min_confidence == 0)
 		return nw_bytes_datum(nw_call_label(&call));
@@ -73,18 +68,17 @@ nw_classify(FunctionCallInfo fcinfo, NwQueryForm form)
 	bool nulls[2] = {false, false};
 	int best;
 
-	if (!nw_call_init(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, form, 1))
 		PG_RETURN_NULL();
-	nw_call_classes(&call, fcinfo, 2);
-	nw_call_exclude(&call, fcinfo, 3);
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
+	nw_classes_argument(&call, fcinfo, 2);
+	nw_exclude_argument(&call, fcinfo, 3);
+	desc = nw_row_type(fcinfo);
 
 	tally = nw_call_tally(&call);
 	best = nw_verdict_winner(&tally->verdict);
 	values[0] = nw_bytes_datum(nw_tally_label(tally, best));
 	values[1] = Float8GetDatum(nw_verdict_probability(&tally->verdict, best));
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	return nw_row_datum(desc, values, nulls);
 }
 
 NW_QUERY_FUNCTION(nw_classify);
@@ -103,17 +97,17 @@ compare_probability(const void *a, const void *b, void *arg)
 static Datum
 nw_predict_proba(FunctionCallInfo fcinfo, NwQueryForm form)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *rows;
 	NwCall call;
 	NwTally *tally;
 	int top = nw_top_argument(fcinfo, 4);
 	int *rank;
 
-	nw_begin_rows(fcinfo);
-	if (!nw_call_init(&call, fcinfo, form, 1))
+	rows = nw_rows_begin(fcinfo);
+	if (!nw_call_arguments(&call, fcinfo, form, 1))
 		return (Datum) 0;
-	nw_call_classes(&call, fcinfo, 2);
-	nw_call_exclude(&call, fcinfo, 3);
+	nw_classes_argument(&call, fcinfo, 2);
+	nw_exclude_argument(&call, fcinfo, 3);
 
 	tally = nw_call_tally(&call);
 	rank = palloc_extended(tally->verdict.n * sizeof(int), MCXT_ALLOC_HUGE);
@@ -126,7 +120,7 @@ nw_predict_proba(FunctionCallInfo fcinfo, NwQueryForm form)
 		                   Float8GetDatum(nw_verdict_probability(&tally->verdict, rank[i]))};
 		bool nulls[2] = {false, false};
 
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;
 }
@@ -164,9 +158,9 @@ nw_regress(FunctionCallInfo fcinfo, NwQueryForm form)
 	NwTally *tally;
 	double mean = 0;
 
-	if (!nw_call_init(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, form, 1))
 		PG_RETURN_NULL();
-	nw_call_exclude(&call, fcinfo, 2);
+	nw_exclude_argument(&call, fcinfo, 2);
 
 	tally = nw_call_tally(&call);
 	for (int i = 0; i < tally->verdict.n; i++)

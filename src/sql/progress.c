@@ -18,6 +18,10 @@
 
 static TimestampTz last_shown = 0;
 
+/*
+ * Show "what done of total" behind the statement in pg_stat_activity, at most
+ * a few times a second.  total is -1 where it is not known.
+ */
 void
 nw_progress(const char *what, int64 done, int64 total)
 {
@@ -35,6 +39,7 @@ nw_progress(const char *what, int64 done, int64 total)
 	pfree(text);
 }
 
+/* Show the statement alone again. */
 void
 nw_progress_done(void)
 {

@@ -7,19 +7,16 @@
 
 #include <math.h>
 
-#include "access/xact.h"
-#include "catalog/pg_namespace.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
-#include "compat.h"
 #include "math/simd/simd.h"
+#include "sets/extension.h"
 #include "sets/registry.h"
-#include "sets/source.h"
+#include "sets/scan.h"
 #include "sql/args.h"
 
 /* How many rows nw_register looks at, and when a length counts as 1. */
@@ -37,13 +34,6 @@ typedef struct Sample
 	int dim;
 	int unit; /* rows of length 1 */
 } Sample;
-
-void
-nw_push_fresh_snapshot(void)
-{
-	CommandCounterIncrement();
-	PushActiveSnapshot(GetTransactionSnapshot());
-}
 
 /* Look at one embedding of the sample. */
 static void
@@ -79,21 +69,6 @@ notice_unit_norm(const NwSet *set, const Sample *sample)
 		             quote_literal_cstr(set->name))));
 }
 
-void
-nw_check_may_register(Oid schema)
-{
-	AclResult result = object_aclcheck(NamespaceRelationId, schema, GetUserId(), ACL_CREATE);
-
-	if (result != ACLCHECK_OK)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied to register a set"),
-		     errdetail(
-				 "Registering needs the CREATE privilege on schema \"%s\", where extension \"nwhead\" lives.",
-				 get_namespace_name(schema)),
-		     errhint("A registered view runs with the rights of whoever predicts from it.")));
-}
-
 /* Read a column name argument; NULL where it is NULL. */
 static char *
 name_argument(FunctionCallInfo fcinfo, int arg)
@@ -109,28 +84,20 @@ set_from_arguments(FunctionCallInfo fcinfo)
 	Oid relid;
 
 	set->name = nw_text_argument(fcinfo, 0, "name");
-	if (set->name[0] == '\0')
-		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("name must not be empty")));
-	if (PG_ARGISNULL(1))
-		ereport(ERROR,
-		        (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("relation must not be null")));
+	nw_set_check_name(set->name);
+	nw_check_argument(fcinfo, 1, "relation");
 	relid = PG_GETARG_OID(1);
 	set->relation = get_rel_name(relid);
 	if (set->relation == NULL)
 		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
 		                errmsg("relation with OID %u does not exist", relid)));
 	set->schema = get_namespace_name(get_rel_namespace(relid));
-	if (PG_ARGISNULL(2))
-		ereport(ERROR,
-		        (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("embedding must not be null")));
+	nw_check_argument(fcinfo, 2, "embedding");
 	set->embedding = name_argument(fcinfo, 2);
 	set->label = name_argument(fcinfo, 3);
 	set->id = name_argument(fcinfo, 4);
 	set->kernel = nw_check_kernel(nw_text_argument(fcinfo, 5, "kernel"));
-	if (PG_ARGISNULL(6))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("tau must not be null")));
-	set->tau = PG_GETARG_FLOAT8(6);
-	nw_check_tau(set->tau);
+	set->tau = nw_tau_argument(fcinfo, 6);
 	set->weight = name_argument(fcinfo, 7);
 	set->mode = "full";
 	set->owner = GetUserId();
@@ -165,13 +132,23 @@ nw_register(PG_FUNCTION_ARGS)
 		nw_set_replace(schema, old, set);
 	}
 	else if (!nw_set_insert(schema, set))
-		ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
-		                errmsg("set \"%s\" is already registered", set->name),
-		                errhint("Pass replace => true to register it anew.")));
+		nw_set_report_taken(set->name, "Pass replace => true to register it anew.");
 	PopActiveSnapshot();
 
 	notice_unit_norm(set, &sample);
 	PG_RETURN_VOID();
+}
+
+/* Find a set that the caller may change, under a fresh snapshot. */
+static NwSet *
+get_own_set(Oid schema, const char *name)
+{
+	NwSet *set;
+
+	nw_push_fresh_snapshot();
+	set = nw_set_get(schema, name);
+	nw_set_check_owner(schema, set);
+	return set;
 }
 
 /* nw_unregister(name text) returns void */
@@ -180,12 +157,8 @@ nw_unregister(PG_FUNCTION_ARGS)
 {
 	Oid schema = nw_extension_schema(fcinfo);
 	char *name = nw_text_argument(fcinfo, 0, "name");
-	NwSet *set;
 
-	nw_push_fresh_snapshot();
-	set = nw_set_get(schema, name);
-	nw_set_check_owner(schema, set);
-	nw_set_delete(schema, set);
+	nw_set_delete(schema, get_own_set(schema, name));
 	PopActiveSnapshot();
 	PG_RETURN_VOID();
 }
@@ -196,16 +169,9 @@ nw_set_tau(PG_FUNCTION_ARGS)
 {
 	Oid schema = nw_extension_schema(fcinfo);
 	char *name = nw_text_argument(fcinfo, 0, "name");
-	NwSet *set;
+	double tau = nw_tau_argument(fcinfo, 1);
 
-	if (PG_ARGISNULL(1))
-		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("tau must not be null")));
-	nw_check_tau(PG_GETARG_FLOAT8(1));
-
-	nw_push_fresh_snapshot();
-	set = nw_set_get(schema, name);
-	nw_set_check_owner(schema, set);
-	nw_set_update_tau(schema, set, PG_GETARG_FLOAT8(1));
+	nw_set_update_tau(schema, get_own_set(schema, name), tau);
 	PopActiveSnapshot();
 	PG_RETURN_VOID();
 }

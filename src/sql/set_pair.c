@@ -7,6 +7,7 @@
 
 #include "utils/builtins.h"
 
+#include "sets/extension.h"
 #include "sql/args.h"
 #include "sql/set_pair.h"
 
@@ -24,7 +25,7 @@ ids_match(const NwSource *support, const NwSource *queries)
 
 /* Settle leave_one_out; asked is -1 where the caller did not say. */
 static bool
-settle_leave_one_out(const NwPair *pair, int asked)
+settle_leave_one_out(const NwSetPair *pair, int asked)
 {
 	const NwSource *support = pair->support;
 	const NwSource *queries = pair->queries;
@@ -64,14 +65,19 @@ settle_leave_one_out(const NwPair *pair, int asked)
 	return true;
 }
 
+/*
+ * Read and check the names of support and queries and the leave_one_out
+ * argument.  A null leave_one_out means: where both come from one relation.
+ * A null name of queries leaves queries NULL.
+ */
 void
-nw_pair_init(NwPair *pair, FunctionCallInfo fcinfo, int support_arg, int queries_arg,
-             int leave_one_out_arg)
+nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, int queries_arg,
+                 int leave_one_out_arg)
 {
 	char *support = nw_text_argument(fcinfo, support_arg, "support");
 	int asked = PG_ARGISNULL(leave_one_out_arg) ? -1 : PG_GETARG_BOOL(leave_one_out_arg);
 
-	memset(pair, 0, sizeof(NwPair));
+	memset(pair, 0, sizeof(NwSetPair));
 	pair->schema = nw_extension_schema(fcinfo);
 	pair->support = nw_source_resolve(pair->schema, nw_set_get(pair->schema, support));
 	nw_source_check_labelled(pair->support);
@@ -92,7 +98,7 @@ nw_pair_init(NwPair *pair, FunctionCallInfo fcinfo, int support_arg, int queries
 }
 
 void
-nw_pair_values(const NwPair *pair, double tau, Datum *values)
+nw_set_pair_values(const NwSetPair *pair, double tau, Datum *values)
 {
 	values[0] = CStringGetTextDatum(pair->support->set->name);
 	values[1] =

@@ -25,9 +25,9 @@
 #include "grow.h"
 #include "math/verdict.h"
 #include "sets/labels.h"
-#include "sets/registry.h"
 #include "sql/args.h"
 
+/* A mass for each label. */
 typedef struct VoteState
 {
 	NwLabels *labels;
@@ -43,7 +43,6 @@ PG_FUNCTION_INFO_V1(nw_vote_deserialize);
 PG_FUNCTION_INFO_V1(nw_vote_final);
 PG_FUNCTION_INFO_V1(nw_argmax_final);
 
-/* Make an empty state. */
 static VoteState *
 make_state(MemoryContext mcxt)
 {
@@ -67,48 +66,27 @@ label_mass(VoteState *state, NwBytes label)
 	return &state->mass[class];
 }
 
-/* The context that lives as long as the aggregate's state. */
-static MemoryContext
-state_context(FunctionCallInfo fcinfo)
-{
-	MemoryContext mcxt;
-
-	if (!AggCheckCallContext(fcinfo, &mcxt))
-		elog(ERROR, "aggregate function called in non-aggregate context");
-	return mcxt;
-}
-
 /* nw_vote_accum(internal, label text, distance float8 [, tau float8]) */
 Datum
 nw_vote_accum(PG_FUNCTION_ARGS)
 {
-	MemoryContext mcxt = state_context(fcinfo);
+	MemoryContext mcxt = nw_aggregate_context(fcinfo);
 	VoteState *state = PG_ARGISNULL(0) ? make_state(mcxt) : (VoteState *) PG_GETARG_POINTER(0);
 	double tau = 1;
 	double distance;
-	text *label;
-	NwBytes bytes;
 
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_POINTER(state);
 
 	if (PG_NARGS() > 3)
-	{
-		if (PG_ARGISNULL(3))
-			ereport(ERROR,
-			        (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("tau must not be null")));
-		tau = PG_GETARG_FLOAT8(3);
-		nw_check_tau(tau);
-	}
+		tau = nw_tau_argument(fcinfo, 3);
 	distance = PG_GETARG_FLOAT8(2);
 	if (!(fabs(distance) <= NW_DISTANCE_MAX))
 		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 		                errmsg("distance must be a finite number, not %g", distance)));
 
-	label = PG_GETARG_TEXT_PP(1);
-	bytes.data = VARDATA_ANY(label);
-	bytes.len = VARSIZE_ANY_EXHDR(label);
-	nw_mass_add(label_mass(state, bytes), nw_distance_score(distance, tau));
+	nw_mass_add(label_mass(state, nw_bytes_of_varlena(PG_GETARG_DATUM(1))),
+	            nw_distance_score(distance, tau));
 	PG_RETURN_POINTER(state);
 }
 
@@ -116,7 +94,7 @@ nw_vote_accum(PG_FUNCTION_ARGS)
 Datum
 nw_vote_combine(PG_FUNCTION_ARGS)
 {
-	MemoryContext mcxt = state_context(fcinfo);
+	MemoryContext mcxt = nw_aggregate_context(fcinfo);
 	VoteState *state;
 	VoteState *other;
 
@@ -140,7 +118,7 @@ nw_vote_serialize(PG_FUNCTION_ARGS)
 	VoteState *state = (VoteState *) PG_GETARG_POINTER(0);
 	StringInfoData buf;
 
-	(void) state_context(fcinfo);
+	(void) nw_aggregate_context(fcinfo);
 	pq_begintypsend(&buf);
 	pq_sendint32(&buf, state->labels->n);
 	for (int i = 0; i < state->labels->n; i++)
@@ -171,7 +149,7 @@ nw_vote_deserialize(PG_FUNCTION_ARGS)
 	NwMass mass;
 	bool valid;
 
-	(void) state_context(fcinfo);
+	(void) nw_aggregate_context(fcinfo);
 	state = make_state(CurrentMemoryContext);
 	valid = nw_vote_read_begin(&reader, VARDATA_ANY(serialized), VARSIZE_ANY_EXHDR(serialized));
 	for (int n = 1; valid && reader.n > 0; n++)
@@ -197,7 +175,7 @@ finish_vote(FunctionCallInfo fcinfo, NwVerdict *verdict)
 	VoteState *state;
 	int n;
 
-	(void) state_context(fcinfo);
+	(void) nw_aggregate_context(fcinfo);
 	if (PG_ARGISNULL(0))
 		return NULL;
 	state = (VoteState *) PG_GETARG_POINTER(0);

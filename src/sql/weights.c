@@ -4,9 +4,7 @@
  */
 #include "postgres.h"
 
-#include "funcapi.h"
-#include "utils/builtins.h"
-
+#include "rows.h"
 #include "sql/args.h"
 
 /*
@@ -16,30 +14,30 @@
 static Datum
 nw_weights(FunctionCallInfo fcinfo, NwQueryForm form)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *rows;
 	NwCall call;
 	NwTally *tally;
 	int top = nw_top_argument(fcinfo, 2);
 
-	nw_begin_rows(fcinfo);
-	if (!nw_call_init(&call, fcinfo, form, 1))
+	rows = nw_rows_begin(fcinfo);
+	if (!nw_call_arguments(&call, fcinfo, form, 1))
 		return (Datum) 0;
 	call.top = top;
-	nw_call_classes(&call, fcinfo, 3);
-	nw_call_exclude(&call, fcinfo, 4);
+	nw_classes_argument(&call, fcinfo, 3);
+	nw_exclude_argument(&call, fcinfo, 4);
 
 	tally = nw_call_tally(&call);
-	for (int i = 0; i < tally->top.n; i++)
+	for (int i = 0; i < tally->heaviest.n; i++)
 	{
-		const NwHeavy *item = &tally->top.item[i];
+		const NwHeavy *item = &tally->heaviest.item[i];
 		NwScaled term = nw_scaled_exp(item->score);
-		Datum values[4] = {item->id ? CStringGetTextDatum(item->id) : (Datum) 0,
+		bool nulls[4] = {false};
+		Datum values[4] = {nw_text_or_null(item->id, &nulls[0]),
 		                   nw_bytes_datum(tally->labels->text[item->class]),
 		                   Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
 		                   Float8GetDatum(nw_scaled_ratio(term, tally->verdict.total))};
-		bool nulls[4] = {item->id == NULL, false, false, false};
 
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;
 }

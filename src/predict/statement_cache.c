@@ -1,5 +1,5 @@
 /*
- * predict/cache.c
+ * predict/statement_cache.c
  *		Keep packed supports for the rest of a statement.
  *
  * SELECT nw_predict(e, 'birds') FROM inbox calls nw_predict once for each row
@@ -10,7 +10,7 @@
  *	- under a snapshot with the same contents, in the same transaction, with
  *	  no subtransaction rolled back since;
  *	- while no statement under way writes what was read under a command id
- *	  that this snapshot sees: see statements.c;
+ *	  that this snapshot sees: see running_statements.c;
  *	- by the same user, in the same security context, under the same setting
  *	  of row_security;
  *	- while no relation that was read, and no role, schema or function, has
@@ -19,7 +19,7 @@
  * That is enough where the rows depend on tables alone.  Views and policies
  * may also depend on settings, which any function may change between two
  * calls: their values are compared, too.  What depends on anything else is not
- * kept (see steady.c).
+ * kept (see dependence.c).
  *
  * Rows of foreign tables are seen under a snapshot of somebody else's.  They
  * serve only the expressions of one run of one query, not those that PL/pgSQL
@@ -40,15 +40,15 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-#include "predict/cache.h"
-#include "predict/statements.h"
+#include "predict/running_statements.h"
+#include "predict/statement_cache.h"
 #include "sets/own_tables.h"
-#include "sets/steady.h"
 
-typedef struct Entry
+/* What a call has read. */
+typedef struct CacheEntry
 {
 	dlist_node node;
-	MemoryContext mcxt;
+	MemoryContext mcxt; /* of the entry and all that it owns */
 
 	/* what a later call must match */
 	Oid schema;
@@ -57,26 +57,27 @@ typedef struct Entry
 	Oid user;
 	int security_context;
 	bool row_security;
-	NwPins *pins; /* settings that matter; NULL where none does */
-	bool foreign; /* the run and the command must match too */
-	uint64 run;
-	CommandId command;
+	NwSettingValues *settings; /* of those that matter; NULL where none does */
+	bool foreign;              /* the query and the command must match too */
+	uint64 query;              /* only where foreign */
+	CommandId command;         /* only where foreign */
 
-	List *relids; /* all that was read, and their roots */
-	bool stale;
-	bool too_big;
-	NwSupport *support; /* NULL where it was only read */
-	Size bytes;
-} Entry;
+	/* what was read */
+	List *relids;       /* all relations, and their roots */
+	bool stale;         /* something has changed: not to be used any more */
+	bool too_big;       /* for the cache */
+	NwSupport *support; /* the rows; NULL where they were only read */
+	Size bytes;         /* of the rows; 0 where they are not the cache's */
+} CacheEntry;
 
 int nw_statement_cache = 256 * 1024;
 
+/* The one used last comes first. */
 static dlist_head entries = DLIST_STATIC_INIT(entries);
 static MemoryContext cache_mcxt = NULL;
 
-/* Free an entry. */
 static void
-drop_entry(Entry *entry)
+drop_entry(CacheEntry *entry)
 {
 	dlist_delete(&entry->node);
 	MemoryContextDelete(entry->mcxt);
@@ -91,7 +92,6 @@ clear_cache(void)
 		MemoryContextDeleteChildren(cache_mcxt);
 }
 
-/* Copy the contents of a snapshot. */
 static void
 copy_snapshot(SnapshotData *to, Snapshot from, MemoryContext mcxt)
 {
@@ -122,15 +122,15 @@ same_snapshot(const SnapshotData *a, const SnapshotData *b)
 
 /* Say whether rows from elsewhere may be the same as they were. */
 static bool
-foreign_matches(const Entry *entry, const NwCacheKey *key)
+foreign_matches(const CacheEntry *entry, const NwCacheKey *key)
 {
-	return key->run > 0 && entry->run == key->run && entry->command == GetCurrentCommandId(false) &&
-	       !nw_statements_write_abroad();
+	return key->query > 0 && entry->query == key->query &&
+	       entry->command == GetCurrentCommandId(false) && !nw_running_may_write_foreign();
 }
 
 /* Say whether an entry shows what a call would read. */
 static bool
-entry_matches(const Entry *entry, const NwCacheKey *key)
+entry_matches(const CacheEntry *entry, const NwCacheKey *key)
 {
 	Snapshot snapshot = GetActiveSnapshot();
 	Oid user;
@@ -143,18 +143,23 @@ entry_matches(const Entry *entry, const NwCacheKey *key)
 	if (entry->user != user || entry->security_context != security_context ||
 	    entry->row_security != row_security)
 		return false;
-	return (entry->pins == NULL || nw_pins_hold(entry->pins)) &&
-	       (!entry->foreign || foreign_matches(entry, key)) && !nw_statements_write(entry->relids);
+	return (entry->settings == NULL || nw_setting_values_hold(entry->settings)) &&
+	       (!entry->foreign || foreign_matches(entry, key)) && !nw_running_may_write(entry->relids);
 }
 
+/*
+ * Describe a call; caller is the memory context of the calling expression
+ * (fn_mcxt).
+ */
 void
 nw_cache_key(NwCacheKey *key, Oid schema, const char *name, MemoryContext caller)
 {
 	key->schema = schema;
 	key->name = name;
-	key->run = nw_statements_run(caller);
+	key->query = nw_running_query(caller);
 }
 
+/* Look for a support packed by an earlier call. */
 NwCacheState
 nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
 {
@@ -163,7 +168,7 @@ nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
 	*support = NULL;
 	dlist_foreach_modify(iter, &entries)
 	{
-		Entry *entry = dlist_container(Entry, node, iter.cur);
+		CacheEntry *entry = dlist_container(CacheEntry, node, iter.cur);
 
 		if (entry->stale)
 			drop_entry(entry);
@@ -187,24 +192,27 @@ list_relations(const NwCacheKey *key, const NwDependence *depends)
 {
 	Oid registry = nw_own_relid(key->schema, NW_REGISTRY);
 
-	return nw_statements_add_roots(lcons_oid(registry, list_copy(depends->relids)));
+	return nw_running_add_roots(lcons_oid(registry, list_copy(depends->relids)));
 }
 
+/* True where rows read now may be shown to later calls of the statement. */
 bool
 nw_cache_may_keep(const NwCacheKey *key, const NwDependence *depends)
 {
 	return nw_statement_cache > 0 && GetActiveSnapshot()->snapshot_type == SNAPSHOT_MVCC &&
-	       depends->steady &&
-	       (!depends->foreign || (key->run > 0 && !nw_statements_write_abroad())) &&
-	       !nw_statements_write(list_relations(key, depends));
+	       depends->known &&
+	       (!depends->foreign || (key->query > 0 && !nw_running_may_write_foreign())) &&
+	       !nw_running_may_write(list_relations(key, depends));
 }
 
+/* nwhead.statement_cache in bytes. */
 Size
 nw_cache_bound(void)
 {
 	return (Size) nw_statement_cache * 1024;
 }
 
+/* Forget a support that is about to be freed. */
 void
 nw_cache_forget(const NwSupport *support)
 {
@@ -212,13 +220,17 @@ nw_cache_forget(const NwSupport *support)
 
 	dlist_foreach_modify(iter, &entries)
 	{
-		Entry *entry = dlist_container(Entry, node, iter.cur);
+		CacheEntry *entry = dlist_container(CacheEntry, node, iter.cur);
 
 		if (entry->support == support)
 			drop_entry(entry);
 	}
 }
 
+/*
+ * Make room for a support of so many bytes, dropping the entries used longest
+ * ago; false where it is beyond the bound by itself.
+ */
 bool
 nw_cache_reserve(Size bytes)
 {
@@ -232,7 +244,7 @@ nw_cache_reserve(Size bytes)
 	/* from the entry used last; all that follow the first too many go */
 	dlist_foreach_modify(iter, &entries)
 	{
-		Entry *entry = dlist_container(Entry, node, iter.cur);
+		CacheEntry *entry = dlist_container(CacheEntry, node, iter.cur);
 
 		used += entry->bytes;
 		if (used > bound)
@@ -241,6 +253,10 @@ nw_cache_reserve(Size bytes)
 	return true;
 }
 
+/*
+ * Make room for a support that the cache holds to grow by so many bytes; false
+ * where it would not fit, or is not the cache's.
+ */
 bool
 nw_cache_reserve_more(const NwSupport *support, Size bytes)
 {
@@ -248,7 +264,7 @@ nw_cache_reserve_more(const NwSupport *support, Size bytes)
 
 	dlist_foreach(iter, &entries)
 	{
-		Entry *entry = dlist_container(Entry, node, iter.cur);
+		CacheEntry *entry = dlist_container(CacheEntry, node, iter.cur);
 
 		if (entry->support == support)
 		{
@@ -264,18 +280,22 @@ nw_cache_reserve_more(const NwSupport *support, Size bytes)
 	return false;
 }
 
+/*
+ * Remember what a call has read: the packed rows, whose memory the cache
+ * takes over, or (support NULL) only that it was read.
+ */
 void
 nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *support, bool too_big)
 {
 	MemoryContext mcxt;
 	MemoryContext caller;
-	Entry *entry;
+	CacheEntry *entry;
 	dlist_mutable_iter iter;
 
 	/* an entry of the same key knew less */
 	dlist_foreach_modify(iter, &entries)
 	{
-		entry = dlist_container(Entry, node, iter.cur);
+		entry = dlist_container(CacheEntry, node, iter.cur);
 		if (entry_matches(entry, key))
 			drop_entry(entry);
 	}
@@ -285,7 +305,7 @@ nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *sup
 			AllocSetContextCreate(TopMemoryContext, "nwhead statement cache", ALLOCSET_SMALL_SIZES);
 	mcxt = AllocSetContextCreate(cache_mcxt, "nwhead cache entry", ALLOCSET_SMALL_SIZES);
 	caller = MemoryContextSwitchTo(mcxt);
-	entry = palloc0(sizeof(Entry));
+	entry = palloc0(sizeof(CacheEntry));
 	entry->mcxt = mcxt;
 	entry->schema = key->schema;
 	entry->name = pstrdup(key->name);
@@ -293,9 +313,9 @@ nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *sup
 	GetUserIdAndSecContext(&entry->user, &entry->security_context);
 	entry->row_security = row_security;
 	if (depends->settings != NIL)
-		entry->pins = nw_pins_create(depends->settings);
+		entry->settings = nw_setting_values_read(depends->settings);
 	entry->foreign = depends->foreign;
-	entry->run = key->run;
+	entry->query = key->query;
 	entry->command = GetCurrentCommandId(false);
 	entry->relids = list_relations(key, depends);
 	entry->too_big = too_big;
@@ -309,7 +329,10 @@ nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *sup
 	MemoryContextSwitchTo(caller);
 }
 
-/* Mark entries.  They are freed later: one may be in use. */
+/*
+ * Take note that a relation has been changed by DDL; InvalidOid for any.  Entries are
+ * only marked, and freed later: one may be in use.
+ */
 void
 nw_cache_relation_changed(Oid relid)
 {
@@ -317,7 +340,7 @@ nw_cache_relation_changed(Oid relid)
 
 	dlist_foreach(iter, &entries)
 	{
-		Entry *entry = dlist_container(Entry, node, iter.cur);
+		CacheEntry *entry = dlist_container(CacheEntry, node, iter.cur);
 
 		if (!OidIsValid(relid) || list_member_oid(entry->relids, relid))
 			entry->stale = true;
@@ -367,13 +390,14 @@ subtransaction_event(SubXactEvent event, SubTransactionId subid, SubTransactionI
 		clear_cache();
 }
 
+/* Install the hooks and callbacks that drop what is no longer valid. */
 void
 nw_cache_init(void)
 {
 	/* roles and their members, schemas, functions, names of enum values */
 	const int caches[] = {AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID, PROCOID, ENUMOID};
 
-	nw_statements_init(clear_cache);
+	nw_running_init(clear_cache);
 	for (int i = 0; i < (int) lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], rights_changed, (Datum) 0);
 	RegisterXactCallback(transaction_event, NULL);

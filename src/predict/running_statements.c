@@ -1,5 +1,5 @@
 /*
- * predict/statements.c
+ * predict/running_statements.c
  *		Follow the statements under way, one inside the other, and know which
  *		of them write what.
  *
@@ -39,31 +39,33 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "predict/statements.h"
+#include "predict/running_statements.h"
 
+/* What a statement does to tables. */
 typedef enum Effect
 {
 	READS,          /* or has others write */
-	WRITES_RESULTS, /* the result relations of a plan */
-	WRITES_COPY,    /* one table */
-	WRITES_LOCKED   /* what it has locked */
+	WRITES_RESULTS, /* to the result relations of a plan */
+	WRITES_COPY,    /* to one table */
+	WRITES_LOCKED   /* to what it has locked */
 } Effect;
 
+/* A statement under way. */
 typedef struct Statement
 {
-	struct Statement *outer;
+	struct Statement *outer; /* that it runs inside of */
 	Effect effect;
 	CommandId cid;          /* of what it writes, or less */
 	const QueryDesc *query; /* NULL for a utility */
-	bool abroad;            /* a utility that may write foreign tables */
+	bool foreign;           /* a utility that may write foreign tables */
 	Oid copied;             /* the table of COPY */
 	List *written;          /* roots of the result relations, once asked */
-	uint64 run;
-	bool uncovered; /* something unseen may be under way around it */
+	uint64 number;          /* of a query, never used again */
+	bool uncovered;         /* something unseen may be under way around it */
 } Statement;
 
 static Statement *innermost = NULL;
-static uint64 last_run = 0;
+static uint64 last_number = 0;
 
 /* The statement that loaded this library began without our noticing. */
 static TimestampTz loading_statement;
@@ -93,8 +95,9 @@ partition_root(Oid relid)
 	return ancestors == NIL ? relid : llast_oid(ancestors);
 }
 
+/* Add to a list of relations the roots of those that are partitions. */
 List *
-nw_statements_add_roots(List *relids)
+nw_running_add_roots(List *relids)
 {
 	List *result = list_copy(relids);
 	ListCell *cell;
@@ -182,8 +185,13 @@ unseen_writes(void)
 	return outermost == NULL || outermost->uncovered || still_loading();
 }
 
+/*
+ * True where a statement under way may still add, change or remove rows that
+ * the active snapshot sees, in one of some relations; these come with their
+ * partition roots, see nw_running_add_roots().
+ */
 bool
-nw_statements_write(const List *relids)
+nw_running_may_write(const List *relids)
 {
 	CommandId curcid = GetActiveSnapshot()->curcid;
 
@@ -197,7 +205,7 @@ nw_statements_write(const List *relids)
 
 /* Say whether a plan may write foreign tables. */
 static bool
-plan_writes_abroad(const PlannedStmt *plan)
+plan_writes_foreign(const PlannedStmt *plan)
 {
 	ListCell *cell;
 
@@ -212,23 +220,29 @@ plan_writes_abroad(const PlannedStmt *plan)
 	return plan->resultRelations == NIL;
 }
 
+/* True where a statement under way may be writing foreign tables. */
 bool
-nw_statements_write_abroad(void)
+nw_running_may_write_foreign(void)
 {
 	for (const Statement *statement = innermost; statement; statement = statement->outer)
 	{
-		if (statement->effect == WRITES_RESULTS ? plan_writes_abroad(statement->query->plannedstmt)
-		                                        : statement->effect != READS && statement->abroad)
+		if (statement->effect == WRITES_RESULTS ? plan_writes_foreign(statement->query->plannedstmt)
+		                                        : statement->effect != READS && statement->foreign)
 			return true;
 	}
 	return unseen_writes();
 }
 
+/*
+ * The number of the query under way, never used again, where that query
+ * itself evaluates an expression that lives in a memory context (fn_mcxt);
+ * else 0.
+ */
 uint64
-nw_statements_run(MemoryContext caller)
+nw_running_query(MemoryContext caller)
 {
 	return innermost && innermost->query && innermost->query->estate->es_query_cxt == caller
-	           ? innermost->run
+	           ? innermost->number
 	           : 0;
 }
 
@@ -241,7 +255,7 @@ enter(Statement *statement)
 	innermost = statement;
 }
 
-/* Forget it; not where it has failed, since the transaction will say so. */
+/* Tell that the outermost has ended; not where it has failed: the transaction will say so. */
 static void
 leave_outermost(void)
 {
@@ -255,17 +269,16 @@ note_plan(Statement *statement, const QueryDesc *query, bool writes)
 {
 	memset(statement, 0, sizeof(Statement));
 	statement->query = query;
-	statement->run = ++last_run;
+	statement->number = ++last_number;
 	if (writes)
 	{
 		statement->effect =
 			query->plannedstmt->resultRelations != NIL ? WRITES_RESULTS : WRITES_LOCKED;
-		statement->abroad = true;
+		statement->foreign = true;
 		statement->cid = query->estate->es_output_cid;
 	}
 }
 
-/* Run a planned statement. */
 static void
 run_executor(NW_EXECUTOR_RUN_ARGS)
 {
@@ -325,7 +338,7 @@ note_utility(Statement *statement, const PlannedStmt *pstmt)
 
 	memset(statement, 0, sizeof(Statement));
 	statement->effect = WRITES_LOCKED;
-	statement->abroad = true;
+	statement->foreign = true;
 	statement->cid = GetCurrentCommandId(false);
 
 	if (IsA(node, ExplainStmt))
@@ -350,12 +363,12 @@ note_utility(Statement *statement, const PlannedStmt *pstmt)
 				statement->copied = RangeVarGetRelid(copy->relation, NoLock, true);
 				if (OidIsValid(statement->copied))
 					statement->effect = WRITES_COPY;
-				statement->abroad = get_rel_relkind(statement->copied) != RELKIND_RELATION;
+				statement->foreign = get_rel_relkind(statement->copied) != RELKIND_RELATION;
 			}
 			break;
 		}
 		case T_CreateTableAsStmt:
-			statement->abroad = false;
+			statement->foreign = false;
 			break;
 
 			/* these write nothing, or what they run writes */
@@ -377,7 +390,6 @@ note_utility(Statement *statement, const PlannedStmt *pstmt)
 	}
 }
 
-/* Run a utility. */
 static void
 run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
             ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *queryEnv,
@@ -405,8 +417,9 @@ run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	leave_outermost();
 }
 
+/* Follow statements from now on, calling back when the outermost has ended. */
 void
-nw_statements_init(void (*ended)(void))
+nw_running_init(void (*ended)(void))
 {
 	outermost_ended = ended;
 	loading_statement = GetCurrentStatementStartTimestamp();

@@ -1,5 +1,5 @@
 /*
- * sets/steady.c
+ * sets/dependence.c
  *		Say what the rows of a query depend on, beside the rows of tables.
  *
  * A view or a policy may call any function, and so depend on anything.  Most
@@ -22,30 +22,23 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "sets/steady.h"
-#include "sets/text_out.h"
-
-typedef struct Search
-{
-	List *settings;
-	bool foreign;
-} Search;
+#include "sets/dependence.h"
 
 /* One setting and the value it had. */
-typedef struct Pin
+typedef struct SettingValue
 {
-	ExprState *state;
+	ExprState *state; /* that reads it */
 	Datum value;
 	bool isnull;
 	int16 typlen;
 	bool typbyval;
-} Pin;
+} SettingValue;
 
-struct NwPins
+struct NwSettingValues
 {
 	ExprContext *context;
 	int n;
-	Pin pin[FLEXIBLE_ARRAY_MEMBER];
+	SettingValue item[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /* Say whether the result of a function may change. */
@@ -92,8 +85,40 @@ add_settings(List **settings, const char *const *names, int n)
 	}
 }
 
-bool
-nw_text_is_steady(Oid type, List **settings)
+/*
+ * True where no setting changes the output text of a base type's values (as
+ * DateStyle, TimeZone or extra_float_digits do for some).
+ */
+static bool
+text_needs_no_settings(Oid base)
+{
+	switch (base)
+	{
+		case TEXTOID:
+		case VARCHAROID:
+		case BPCHAROID:
+		case NAMEOID:
+		case CHAROID:
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+		case OIDOID:
+		case TIDOID:
+		case UUIDOID:
+			return true;
+		default:
+			return type_is_enum(base);
+	}
+}
+
+/*
+ * Say whether the output text of a type depends on nothing but some settings, and
+ * add these.
+ */
+static bool
+add_text_settings(List **settings, Oid type)
 {
 	static const char *const names[] = {"extra_float_digits", "DateStyle",    "TimeZone",
 	                                    "IntervalStyle",      "bytea_output", "lc_monetary"};
@@ -101,10 +126,10 @@ nw_text_is_steady(Oid type, List **settings)
 	Oid function;
 	bool is_varlena;
 
-	if (nw_textout_is_steady(base))
+	if (text_needs_no_settings(base))
 		return true;
 	if (OidIsValid(get_element_type(base)))
-		return nw_text_is_steady(get_element_type(base), settings);
+		return add_text_settings(settings, get_element_type(base));
 	switch (base)
 	{
 		case FLOAT4OID:
@@ -137,13 +162,13 @@ nw_text_is_steady(Oid type, List **settings)
 
 /* Say whether a range table entry may depend on more than rows of tables. */
 static bool
-entry_is_unsteady(const RangeTblEntry *rte, Search *search)
+relation_is_unknown(const RangeTblEntry *rte, NwDependence *depends)
 {
 	switch (rte->rtekind)
 	{
 		case RTE_RELATION:
 			if (rte->relkind == RELKIND_FOREIGN_TABLE)
-				search->foreign = true;
+				depends->foreign = true;
 
 			/*
 			 * sequences belong to no snapshot, and the server's catalogs are
@@ -163,11 +188,11 @@ entry_is_unsteady(const RangeTblEntry *rte, Search *search)
 	}
 }
 
-/* Find what is unsteady, and gather settings. */
+/* Gather settings; true where there is something whose value nobody can tell. */
 static bool
-unsteady_walker(Node *node, void *arg)
+unknown_walker(Node *node, void *arg)
 {
-	Search *search = arg;
+	NwDependence *depends = arg;
 
 	if (node == NULL)
 		return false;
@@ -176,13 +201,13 @@ unsteady_walker(Node *node, void *arg)
 		Query *query = (Query *) node;
 
 		return query->commandType != CMD_SELECT || query->rowMarks != NIL ||
-		       query_tree_walker(query, unsteady_walker, arg, QTW_EXAMINE_RTES_BEFORE);
+		       query_tree_walker(query, unknown_walker, arg, QTW_EXAMINE_RTES_BEFORE);
 	}
 	if (IsA(node, RangeTblEntry))
-		return entry_is_unsteady((RangeTblEntry *) node, search);
+		return relation_is_unknown((RangeTblEntry *) node, depends);
 	if (IsA(node, SQLValueFunction))
 	{
-		search->settings = lappend(search->settings, node);
+		depends->settings = lappend(depends->settings, node);
 		return false;
 	}
 	if (IsA(node, FuncExpr))
@@ -191,72 +216,83 @@ unsteady_walker(Node *node, void *arg)
 
 		if (setting)
 		{
-			search->settings = lappend(search->settings, setting);
+			depends->settings = lappend(depends->settings, setting);
 			return false;
 		}
 	}
 
 	/* the text of a value may depend on settings, whatever its function says */
 	if (IsA(node, CoerceViaIO) &&
-	    !nw_text_is_steady(exprType((Node *) ((CoerceViaIO *) node)->arg), &search->settings))
+	    !add_text_settings(&depends->settings, exprType((Node *) ((CoerceViaIO *) node)->arg)))
 		return true;
 
 	/* constraints of domains and what is made of values may call anything */
 	if (IsA(node, CoerceToDomain) || IsA(node, NextValueExpr) || IsA(node, XmlExpr) ||
 	    nw_is_json_expression(node) || check_functions_in_node(node, function_is_mutable, NULL))
 		return true;
-	return expression_tree_walker(node, unsteady_walker, arg);
+	return expression_tree_walker(node, unknown_walker, arg);
 }
 
-bool
-nw_query_is_steady(Query *query, List **settings, bool *foreign)
+/*
+ * Note what the rows of a rewritten query depend on, beside the rows of its
+ * relations.
+ */
+void
+nw_dependence_add_query(NwDependence *depends, Query *query)
 {
-	Search search = {NIL, false};
-	bool steady = !unsteady_walker((Node *) query, &search);
-
-	*settings = search.settings;
-	*foreign = search.foreign;
-	return steady;
+	if (unknown_walker((Node *) query, depends))
+		depends->known = false;
 }
 
-NwPins *
-nw_pins_create(const List *settings)
+/* Note what the output text of a type depends on. */
+void
+nw_dependence_add_text(NwDependence *depends, Oid type)
 {
-	NwPins *pins = palloc(offsetof(NwPins, pin) + list_length(settings) * sizeof(Pin));
+	if (!add_text_settings(&depends->settings, type))
+		depends->known = false;
+}
+
+/* Note the values of settings, in the current memory context. */
+NwSettingValues *
+nw_setting_values_read(const List *settings)
+{
+	NwSettingValues *values =
+		palloc(offsetof(NwSettingValues, item) + list_length(settings) * sizeof(SettingValue));
 	ListCell *cell;
 
-	pins->context = CreateStandaloneExprContext();
-	pins->n = 0;
+	values->context = CreateStandaloneExprContext();
+	values->n = 0;
 	foreach(cell, settings)
 	{
 		Expr *expr = copyObject(lfirst(cell));
-		Pin *pin = &pins->pin[pins->n++];
+		SettingValue *item = &values->item[values->n++];
 
-		get_typlenbyval(exprType((Node *) expr), &pin->typlen, &pin->typbyval);
-		pin->state = ExecInitExpr(expr, NULL);
-		pin->value = ExecEvalExprSwitchContext(pin->state, pins->context, &pin->isnull);
-		if (!pin->isnull)
-			pin->value = datumCopy(pin->value, pin->typbyval, pin->typlen);
+		get_typlenbyval(exprType((Node *) expr), &item->typlen, &item->typbyval);
+		item->state = ExecInitExpr(expr, NULL);
+		item->value = ExecEvalExprSwitchContext(item->state, values->context, &item->isnull);
+		if (!item->isnull)
+			item->value = datumCopy(item->value, item->typbyval, item->typlen);
 	}
-	ResetExprContext(pins->context);
-	return pins;
+	ResetExprContext(values->context);
+	return values;
 }
 
+/* True where all settings have the same values now. */
 bool
-nw_pins_hold(const NwPins *pins)
+nw_setting_values_hold(const NwSettingValues *values)
 {
 	bool hold = true;
 
-	for (int i = 0; hold && i < pins->n; i++)
+	for (int i = 0; hold && i < values->n; i++)
 	{
-		const Pin *pin = &pins->pin[i];
+		const SettingValue *item = &values->item[i];
 		bool isnull;
-		Datum value = ExecEvalExprSwitchContext(pin->state, pins->context, &isnull);
+		Datum value = ExecEvalExprSwitchContext(item->state, values->context, &isnull);
 
-		hold = isnull == pin->isnull &&
-		       (isnull || datumIsEqual(value, pin->value, pin->typbyval, pin->typlen));
+		hold = isnull == item->isnull &&
+		       (isnull || datumIsEqual(value, item->value, item->typbyval, item->typlen));
 	}
-	if (pins->n > 0)
-		ResetExprContext(pins->context);
+	if (values->n > 0)
+		ResetExprContext(values->context);
 	return hold;
 }
