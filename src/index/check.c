@@ -68,7 +68,7 @@ typedef struct Check
 	int8 *code;
 	float *center;
 	float *rest;
-	NwGram gram;
+	NwSpectral gram;
 	char *bytes;
 } Check;
 
@@ -401,7 +401,7 @@ check_slot(Check *check, const NwListData *list, uint32 number, BlockNumber bloc
 
 		if (number == NW_COMMON_LIST || info.error > list->error)
 			report(check, "Slot %d of block %u cannot be covered by a spread.", slot, block);
-		nw_gram_add(&check->gram, check->rest, off);
+		nw_spectral_add(&check->gram, check->rest, off);
 	}
 
 	found = hash_search(check->found, &slots.tid[slot], HASH_ENTER, &exists);
@@ -505,7 +505,7 @@ check_list(Check *check, uint32 number)
 		block = NwPageGetTail(page)->next;
 		CHECK_FOR_INTERRUPTS();
 	}
-	nw_gram_norm(&check->gram, &most, &least);
+	nw_spectral_norm(&check->gram, &most, &least);
 	if (list.spread < least)
 		report(check, "The rows of list %u are beyond its spread.", number);
 	if (BlockNumberIsValid(list.first_page) != insert_seen)
@@ -661,7 +661,8 @@ nw_check_index(PG_FUNCTION_ARGS)
 	check.center = palloc(check.layout.dim * sizeof(float));
 	check.code = palloc(check.layout.dim);
 	check.rest = palloc(check.layout.dim * sizeof(float));
-	nw_gram_init(&check.gram, check.layout.dim, true, palloc(nw_gram_memory(check.layout.dim)));
+	nw_spectral_init(&check.gram, check.layout.dim, true,
+	                 palloc(nw_spectral_memory(check.layout.dim)));
 	check.bytes = palloc(check.layout.vector_size);
 	for (uint32 i = 0; i < check.meta.nlists; i++)
 		check_list(&check, i);
