@@ -244,7 +244,7 @@ sweep_packed(Sweep *sweep, const NwSupport *support, const float *t)
 			block->n = Min(NW_BLOCK_ROWS, chunk->n - from);
 			if (t)
 			{
-				nw_coarse_measure(&support->coarse, t, chunk->copy + first, support->dim, block->n,
+				nw_copies_measure(&support->coarse, t, chunk->copy + first, support->dim, block->n,
 				                  block->measure);
 				largest = Max(largest, nw_simd->max(block->measure, block->n));
 			}
@@ -612,13 +612,13 @@ settle_by_copies(Sweep *sweep, NwSupport *support)
 
 	check_dim(sweep, support->dim);
 	t = palloc(support->dim * sizeof(float));
-	nw_coarse_query(&support->coarse, &tally->query, t);
+	nw_copies_query(&support->coarse, &tally->query, t);
 	largest = sweep_packed(sweep, support, t);
 	pfree(t);
 	finish_answer(sweep);
 
 	/* the best class has lost as much as another may have gained */
-	error = nw_coarse_score_error(&support->coarse, &tally->query, largest);
+	error = nw_copies_score_error(&support->coarse, &tally->query, largest);
 	best = nw_tally_best(tally);
 	for (int i = 0; i < tally->nclasses; i++)
 	{
