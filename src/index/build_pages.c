@@ -218,7 +218,7 @@ write_gathered(NwBuild *build, Gathered *gathered)
  * has no code.
  */
 static bool
-spread_to_row(NwListData *list, NwGram *gram, const NwEntry *entry, const float *x,
+spread_to_row(NwListData *list, NwSpectral *gram, const NwEntry *entry, const float *x,
               const float *centre, float *rest)
 {
 	double off;
@@ -226,19 +226,19 @@ spread_to_row(NwListData *list, NwGram *gram, const NwEntry *entry, const float 
 	if (isinf(entry->info.error))
 		return false;
 	off = nw_code_residual(x, centre, gram->dim, entry->code, &entry->info, rest);
-	nw_gram_add(gram, rest, off);
+	nw_spectral_add(gram, rest, off);
 	list->error = Max(list->error, entry->info.error);
 	return true;
 }
 
 /* Note the spread of a list whose rows are all written. */
 static void
-finish_spread(NwBuild *build, NwGram *gram, uint32 list)
+finish_spread(NwBuild *build, NwSpectral *gram, uint32 list)
 {
 	double most;
 	double least;
 
-	nw_gram_norm(gram, &most, &least);
+	nw_spectral_norm(gram, &most, &least);
 	build->list[list].data.spread = nw_round_up(most);
 	CHECK_FOR_INTERRUPTS();
 }
@@ -251,13 +251,13 @@ write_rows(NwBuild *build)
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(build->desc, &TTSOpsMinimalTuple);
 	float *x = palloc(layout->dim * sizeof(float));
 	float *rest = palloc(layout->dim * sizeof(float));
-	NwGram gram;
+	NwSpectral gram;
 	int64 done = 0;
 	Gathered gathered = {.entry = palloc(layout->slots * sizeof(NwEntry)),
 	                     .code = palloc(layout->slots * layout->dim),
 	                     .vector = palloc(layout->slots * layout->vector_size)};
 
-	nw_gram_init(&gram, layout->dim, false, palloc(nw_gram_memory(layout->dim)));
+	nw_spectral_init(&gram, layout->dim, false, palloc(nw_spectral_memory(layout->dim)));
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_TOTAL, build->rows);
 	while (tuplesort_gettupleslot(build->sort, true, false, slot, NULL))
 	{

@@ -77,7 +77,7 @@ typedef struct Check
 	float *x;               /* [dim] the same as numbers */
 	int8 *code;             /* [dim] the code it should have */
 	float *rest;            /* [dim] what that code misses */
-	NwGram gram;            /* of these, over the rows that the spread covers */
+	NwSpectral gram;        /* of these, over the rows that the spread covers */
 } Check;
 
 /* Report what is wrong with the index; on a standby that may be due to replay. */
@@ -381,7 +381,7 @@ check_slot(Check *check, const NwListData *list, uint32 number, BlockNumber bloc
 
 		if (number == NW_COMMON_LIST || info.error > list->error)
 			report(check, "Slot %d of block %u cannot be covered by a spread.", slot, block);
-		nw_gram_add(&check->gram, check->rest, off);
+		nw_spectral_add(&check->gram, check->rest, off);
 	}
 
 	found = hash_search(check->found, &slots.tid[slot], HASH_ENTER, &exists);
@@ -482,7 +482,7 @@ check_list(Check *check, uint32 number)
 		block = NwPageGetTail(page)->next;
 		CHECK_FOR_INTERRUPTS();
 	}
-	nw_gram_norm(&check->gram, &most, &least);
+	nw_spectral_norm(&check->gram, &most, &least);
 	if (list.spread < least)
 		report(check, "The rows of list %u are beyond its spread.", number);
 	if (BlockNumberIsValid(list.first_page) != insert_seen)
@@ -637,7 +637,8 @@ nw_check_index(PG_FUNCTION_ARGS)
 	check.centre = palloc(check.layout.dim * sizeof(float));
 	check.code = palloc(check.layout.dim);
 	check.rest = palloc(check.layout.dim * sizeof(float));
-	nw_gram_init(&check.gram, check.layout.dim, true, palloc(nw_gram_memory(check.layout.dim)));
+	nw_spectral_init(&check.gram, check.layout.dim, true,
+	                 palloc(nw_spectral_memory(check.layout.dim)));
 	check.bytes = palloc(check.layout.vector_size);
 	for (uint32 i = 0; i < check.meta.nlists; i++)
 		check_list(&check, i);

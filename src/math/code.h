@@ -8,7 +8,7 @@
  *
  * The rows of a list have more to tell together than one by one.  What codes
  * miss goes in all directions, so over many rows most of it cancels out, and
- * how much does not is bounded by one number for all of them (gram.h).
+ * how much does not is bounded by one number for all of them (spectral.h).
  *
  * A centre may be NULL everywhere: then it is the zero vector.
  *

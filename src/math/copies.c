@@ -16,13 +16,13 @@
 #define UNIT (FLT_EPSILON / 2.0)
 
 bool
-nw_coarse_serves(NwKernel kernel)
+nw_copies_serves(NwKernel kernel)
 {
 	return kernel == NW_EUCLIDEAN || kernel == NW_GAUSSIAN || kernel == NW_HYPERSPHERE;
 }
 
 float
-nw_coarse_magnitude(const float *x, int64_t n)
+nw_copies_magnitude(const float *x, int64_t n)
 {
 	float lane[NW_LANES] = {0};
 	int64_t i = 0;
@@ -45,47 +45,47 @@ nw_coarse_magnitude(const float *x, int64_t n)
 }
 
 bool
-nw_coarse_init(NwCoarse *coarse, double magnitude)
+nw_copies_init(NwCopies *copies, double magnitude)
 {
-	coarse->step = magnitude / NW_COARSE_MAX;
-	coarse->error = 0;
+	copies->step = magnitude / NW_COPY_MAX;
+	copies->error = 0;
 
 	/* squares of distances in steps, and back, must stay within double */
-	return coarse->step > 1e-30 && coarse->step < 1e30;
+	return copies->step > 1e-30 && copies->step < 1e30;
 }
 
 void
-nw_coarse_copy(NwCoarse *coarse, const float *x, const double *scale, int dim, int n, int16_t *copy)
+nw_copies_copy(NwCopies *copies, const float *x, const double *scale, int dim, int n, int16_t *copy)
 {
 	for (int i = 0; i < n; i++)
 	{
-		double sum = nw_simd->coarse_copy(x, dim, scale ? scale[i] : 1, coarse->step, copy);
+		double sum = nw_simd->copies_copy(x, dim, scale ? scale[i] : 1, copies->step, copy);
 
-		coarse->error = fmax(coarse->error, sqrt(sum));
+		copies->error = fmax(copies->error, sqrt(sum));
 		x += dim;
 		copy += dim;
 	}
 }
 
 void
-nw_coarse_query(const NwCoarse *coarse, const NwQuery *query, float *t)
+nw_copies_query(const NwCopies *copies, const NwQuery *query, float *t)
 {
 	for (int j = 0; j < query->dim; j++)
-		t[j] = (float) (query->q[j] / coarse->step);
+		t[j] = (float) (query->q[j] / copies->step);
 }
 
 void
-nw_coarse_measure(const NwCoarse *coarse, const float *t, const int16_t *copy, int dim, int n,
+nw_copies_measure(const NwCopies *copies, const float *t, const int16_t *copy, int dim, int n,
                   double *measure)
 {
-	double unit = coarse->step * coarse->step;
+	double unit = copies->step * copies->step;
 
 	for (int i = 0; i < n; i += BATCH)
 	{
 		float sqdist[BATCH];
 		int batch = n - i < BATCH ? n - i : BATCH;
 
-		nw_simd->coarse_sqdist(t, copy + (int64_t) i * dim, dim, batch, sqdist);
+		nw_simd->copies_sqdist(t, copy + (int64_t) i * dim, dim, batch, sqdist);
 		for (int k = 0; k < batch; k++)
 			measure[i + k] = sqdist[k] * unit;
 	}
@@ -93,7 +93,7 @@ nw_coarse_measure(const NwCoarse *coarse, const float *t, const int16_t *copy, i
 
 /*
  * Let d be the distance between query and vector, D that which the copy has
- * by nw_coarse_measure().
+ * by nw_copies_measure().
  *
  * Without rounding they differ by no more than error, by the triangle
  * inequality.  t is within |q| * UNIT of q, in the query's own unit.  A
@@ -105,7 +105,7 @@ nw_coarse_measure(const NwCoarse *coarse, const float *t, const int16_t *copy, i
  * by some units in their last place, which slack covers.
  */
 double
-nw_coarse_score_error(const NwCoarse *coarse, const NwQuery *query, double max_measure)
+nw_copies_score_error(const NwCopies *copies, const NwQuery *query, double max_measure)
 {
 	double distance = sqrt(max_measure);
 	double norm = 0;
@@ -115,7 +115,7 @@ nw_coarse_score_error(const NwCoarse *coarse, const NwQuery *query, double max_m
 	for (int j = 0; j < query->dim; j++)
 		norm += query->q[j] * query->q[j];
 	off =
-		coarse->error * (1 + 1e-9) + UNIT * (sqrt(norm) + distance * (query->dim / NW_LANES + 24));
+		copies->error * (1 + 1e-9) + UNIT * (sqrt(norm) + distance * (query->dim / NW_LANES + 24));
 	if (query->kernel == NW_GAUSSIAN)
 	{
 		slack = max_measure;

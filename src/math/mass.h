@@ -104,7 +104,7 @@ extern void nw_mass_add_scores(NwMass *mass, int n, const double *score);
  * count * 2^-32 of itself where it is not below 2^-32 of the term, by any
  * share of itself where it is, and it may be 0 though terms are left.  A
  * caller that needs more adds up the others anew, or keeps an NwRemovable
- * (influence.h), which is always exact.
+ * (removable.h), which is always exact.
  */
 extern bool nw_mass_without(const NwMass *mass, double bin, uint64_t hi, uint64_t lo,
                             NwScaled *rest);

@@ -14,7 +14,7 @@
  * and for the sums.  So |G|^2 <= |G'| + ROUNDING, and the recursion is
  * evaluated from its end.  WIDE covers the rounding of G itself, and of this.
  *
- * Where rows are longer than NW_GRAM_SIDE, they are taken in blocks, and the
+ * Where rows are longer than NW_SPECTRAL_SIDE, they are taken in blocks, and the
  * squared norms of the blocks are added up: never less than the whole.
  *
  * From below: the longest row v of the last power is close to the direction in
@@ -43,7 +43,7 @@
 static int
 by_columns(int dim)
 {
-	return dim <= NW_GRAM_SIDE;
+	return dim <= NW_SPECTRAL_SIDE;
 }
 
 /* Rows of a block. */
@@ -52,13 +52,13 @@ block_rows(int dim)
 {
 	int most = BLOCK_FLOATS / dim;
 
-	if (by_columns(dim) || most > NW_GRAM_SIDE)
-		return NW_GRAM_SIDE;
+	if (by_columns(dim) || most > NW_SPECTRAL_SIDE)
+		return NW_SPECTRAL_SIDE;
 	return most > 1 ? most : 1;
 }
 
 size_t
-nw_gram_memory(int dim)
+nw_spectral_memory(int dim)
 {
 	size_t block = block_rows(dim);
 	size_t side = by_columns(dim) ? (size_t) dim : block;
@@ -70,29 +70,29 @@ nw_gram_memory(int dim)
 
 /* Forget all rows. */
 static void
-clear(NwGram *gram)
+clear(NwSpectral *matrix)
 {
-	gram->n = 0;
-	gram->slack = gram->most = gram->least = 0;
-	memset(gram->product, 0, sizeof(double) * gram->side * gram->side);
+	matrix->n = 0;
+	matrix->slack = matrix->most = matrix->least = 0;
+	memset(matrix->product, 0, sizeof(double) * matrix->side * matrix->side);
 }
 
 void
-nw_gram_init(NwGram *gram, int dim, bool from_below, void *space)
+nw_spectral_init(NwSpectral *matrix, int dim, bool from_below, void *space)
 {
 	int length;
 
-	gram->dim = dim;
-	gram->from_below = from_below;
-	gram->block = block_rows(dim);
-	gram->side = by_columns(dim) ? dim : gram->block;
-	length = by_columns(dim) ? gram->block : dim;
-	gram->wide = space;
-	gram->product = gram->wide + (size_t) SLICE * length;
-	gram->power = gram->product + (size_t) gram->side * gram->side;
-	gram->rows = (float *) (gram->power + (size_t) gram->side * gram->side);
-	gram->narrow = gram->rows + (size_t) gram->block * dim;
-	clear(gram);
+	matrix->dim = dim;
+	matrix->from_below = from_below;
+	matrix->block = block_rows(dim);
+	matrix->side = by_columns(dim) ? dim : matrix->block;
+	length = by_columns(dim) ? matrix->block : dim;
+	matrix->wide = space;
+	matrix->product = matrix->wide + (size_t) SLICE * length;
+	matrix->power = matrix->product + (size_t) matrix->side * matrix->side;
+	matrix->rows = (float *) (matrix->power + (size_t) matrix->side * matrix->side);
+	matrix->narrow = matrix->rows + (size_t) matrix->block * dim;
+	clear(matrix);
 }
 
 /* The Frobenius norm. */
@@ -140,42 +140,42 @@ longest_row(const double *matrix, int side)
 
 /* Bound the norm of the product from below, beginning with a direction. */
 static double
-norm_from_below(NwGram *gram, const double *direction)
+norm_from_below(NwSpectral *matrix, const double *direction)
 {
-	double v[NW_GRAM_SIDE];
-	double image[NW_GRAM_SIDE];
+	double v[NW_SPECTRAL_SIDE];
+	double image[NW_SPECTRAL_SIDE];
 	double norm = 0;
 
-	memcpy(v, direction, sizeof(double) * gram->side);
+	memcpy(v, direction, sizeof(double) * matrix->side);
 	for (int i = 0; i < TURNS; i++)
 	{
-		double length = frobenius(v, gram->side);
+		double length = frobenius(v, matrix->side);
 
-		for (int j = 0; j < gram->side; j++)
+		for (int j = 0; j < matrix->side; j++)
 			v[j] /= length;
-		times(gram->product, gram->side, v, image);
-		norm = frobenius(image, gram->side);
+		times(matrix->product, matrix->side, v, image);
+		norm = frobenius(image, matrix->side);
 		if (norm == 0)
 			break;
-		memcpy(v, image, sizeof(double) * gram->side);
+		memcpy(v, image, sizeof(double) * matrix->side);
 	}
 	return norm * (1 - WIDE);
 }
 
 /* Bound the norm of the product. */
 static void
-product_norm(NwGram *gram, double *most, double *least)
+product_norm(NwSpectral *matrix, double *most, double *least)
 {
-	int side = gram->side;
+	int side = matrix->side;
 	int n = side * side;
 	int exponent[STEPS];
-	double *power = gram->power;
+	double *power = matrix->power;
 	double bound;
 
 	*most = *least = 0;
-	if (frobenius(gram->product, n) == 0)
+	if (frobenius(matrix->product, n) == 0)
 		return;
-	memcpy(power, gram->product, sizeof(double) * n);
+	memcpy(power, matrix->product, sizeof(double) * n);
 	for (int i = 0; i < STEPS; i++)
 	{
 		double scale;
@@ -185,7 +185,7 @@ product_norm(NwGram *gram, double *most, double *least)
 		for (int k = 0; k < n; k++)
 		{
 			power[k] *= scale;
-			gram->narrow[k] = (float) power[k];
+			matrix->narrow[k] = (float) power[k];
 		}
 
 		/* rows by rows, some at a time, so that the result can replace them */
@@ -193,8 +193,8 @@ product_norm(NwGram *gram, double *most, double *least)
 		{
 			int slice = side - k < SLICE ? side - k : SLICE;
 
-			memcpy(gram->wide, power + (size_t) k * side, sizeof(double) * slice * side);
-			nw_simd->dot_block(gram->wide, slice, gram->narrow, side, side,
+			memcpy(matrix->wide, power + (size_t) k * side, sizeof(double) * slice * side);
+			nw_simd->dot_block(matrix->wide, slice, matrix->narrow, side, side,
 			                   power + (size_t) k * side);
 		}
 	}
@@ -202,81 +202,81 @@ product_norm(NwGram *gram, double *most, double *least)
 	for (int i = STEPS - 1; i >= 0; i--)
 		bound = ldexp(sqrt(bound * (1 + WIDE) + ROUNDING), exponent[i]);
 	*most = bound * (1 + WIDE);
-	if (gram->from_below)
-		*least = norm_from_below(gram, longest_row(power, side));
+	if (matrix->from_below)
+		*least = norm_from_below(matrix, longest_row(power, side));
 }
 
 /* Multiply the rows gathered. */
 static void
-multiply(NwGram *gram)
+multiply(NwSpectral *matrix)
 {
-	int side = gram->side;
-	int length = by_columns(gram->dim) ? gram->block : gram->dim;
-	int count = by_columns(gram->dim) ? gram->dim : gram->n;
+	int side = matrix->side;
+	int length = by_columns(matrix->dim) ? matrix->block : matrix->dim;
+	int count = by_columns(matrix->dim) ? matrix->dim : matrix->n;
 
-	if (gram->n == 0)
+	if (matrix->n == 0)
 		return;
-	if (by_columns(gram->dim))
+	if (by_columns(matrix->dim))
 	{
 		/* what is not there counts nothing */
-		for (int j = 0; j < gram->dim; j++)
-			memset(gram->rows + (size_t) j * gram->block + gram->n, 0,
-			       sizeof(float) * (gram->block - gram->n));
+		for (int j = 0; j < matrix->dim; j++)
+			memset(matrix->rows + (size_t) j * matrix->block + matrix->n, 0,
+			       sizeof(float) * (matrix->block - matrix->n));
 	}
 	for (int i = 0; i < count; i += SLICE)
 	{
 		int slice = count - i < SLICE ? count - i : SLICE;
-		const float *from = gram->rows + (size_t) i * length;
+		const float *from = matrix->rows + (size_t) i * length;
 
 		for (int k = 0; k < slice * length; k++)
-			gram->wide[k] = from[k];
-		nw_simd->dot_block(gram->wide, slice, gram->rows, length, count, gram->power);
+			matrix->wide[k] = from[k];
+		nw_simd->dot_block(matrix->wide, slice, matrix->rows, length, count, matrix->power);
 		for (int k = 0; k < slice; k++)
 		{
-			double *to = gram->product + (size_t) (i + k) * side;
+			double *to = matrix->product + (size_t) (i + k) * side;
 
 			for (int j = 0; j < count; j++)
-				to[j] += gram->power[(size_t) k * count + j];
+				to[j] += matrix->power[(size_t) k * count + j];
 		}
 	}
-	gram->n = 0;
-	if (!by_columns(gram->dim))
+	matrix->n = 0;
+	if (!by_columns(matrix->dim))
 	{
 		double most;
 		double least;
 
-		product_norm(gram, &most, &least);
-		gram->most += most;
-		gram->least = fmax(gram->least, least);
-		memset(gram->product, 0, sizeof(double) * side * side);
+		product_norm(matrix, &most, &least);
+		matrix->most += most;
+		matrix->least = fmax(matrix->least, least);
+		memset(matrix->product, 0, sizeof(double) * side * side);
 	}
 }
 
 void
-nw_gram_add(NwGram *gram, const float *row, double off)
+nw_spectral_add(NwSpectral *matrix, const float *row, double off)
 {
-	if (by_columns(gram->dim))
+	if (by_columns(matrix->dim))
 	{
-		for (int j = 0; j < gram->dim; j++)
-			gram->rows[(size_t) j * gram->block + gram->n] = row[j];
+		for (int j = 0; j < matrix->dim; j++)
+			matrix->rows[(size_t) j * matrix->block + matrix->n] = row[j];
 	}
 	else
-		memcpy(gram->rows + (size_t) gram->n * gram->dim, row, sizeof(float) * gram->dim);
-	gram->slack += off * off;
-	if (++gram->n == gram->block)
-		multiply(gram);
+		memcpy(matrix->rows + (size_t) matrix->n * matrix->dim, row, sizeof(float) * matrix->dim);
+	matrix->slack += off * off;
+	if (++matrix->n == matrix->block)
+		multiply(matrix);
 }
 
 void
-nw_gram_norm(NwGram *gram, double *most, double *least)
+nw_spectral_norm(NwSpectral *matrix, double *most, double *least)
 {
-	double slack = sqrt(gram->slack) * (1 + WIDE);
+	double slack = sqrt(matrix->slack) * (1 + WIDE);
 
-	multiply(gram);
-	if (by_columns(gram->dim))
-		product_norm(gram, &gram->most, &gram->least);
-	*most = sqrt(gram->most) * (1 + WIDE) + slack;
-	*least = sqrt(gram->least) * (1 - WIDE) - slack;
+	multiply(matrix);
+	if (by_columns(matrix->dim))
+		product_norm(matrix, &matrix->most, &matrix->least);
+	*most = sqrt(matrix->most) * (1 + WIDE) + slack;
+	*least = sqrt(matrix->least) * (1 - WIDE) - slack;
 	*least = *least > 0 ? *least : 0;
-	clear(gram);
+	clear(matrix);
 }

@@ -15,9 +15,9 @@
 #include <stddef.h>
 
 /* A matrix of which at most so many rows or columns are multiplied. */
-#define NW_GRAM_SIDE 256
+#define NW_SPECTRAL_SIDE 256
 
-typedef struct NwGram
+typedef struct NwSpectral
 {
 	int dim;
 	int side;        /* of the products */
@@ -32,21 +32,21 @@ typedef struct NwGram
 	double *product; /* [side][side] */
 	double *power;   /* [side][side] */
 	float *narrow;   /* [side][side] */
-} NwGram;
+} NwSpectral;
 
 /* The bytes that a matrix of so many columns works in: at most about 7 MB. */
-extern size_t nw_gram_memory(int dim);
+extern size_t nw_spectral_memory(int dim);
 
-/* Begin; space has nw_gram_memory() bytes, aligned for double. */
-extern void nw_gram_init(NwGram *gram, int dim, bool from_below, void *space);
+/* Begin; space has nw_spectral_memory() bytes, aligned for double. */
+extern void nw_spectral_init(NwSpectral *matrix, int dim, bool from_below, void *space);
 
 /* Add a row [dim] of finite numbers, which is off by at most so much. */
-extern void nw_gram_add(NwGram *gram, const float *row, double off);
+extern void nw_spectral_add(NwSpectral *matrix, const float *row, double off);
 
 /*
  * Bound the norm of the rows added, and begin anew.  most is at least the norm,
  * and least at most; it is 0 where nothing from below was asked for.
  */
-extern void nw_gram_norm(NwGram *gram, double *most, double *least);
+extern void nw_spectral_norm(NwSpectral *matrix, double *most, double *least);
 
 #endif /* NW_MATH_SPECTRAL_H */

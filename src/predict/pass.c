@@ -22,7 +22,7 @@ measure_chunk(NwTallying *tallying, const NwSupport *support, const NwChunk *chu
 	Size first = (Size) from * support->dim;
 
 	if (t)
-		nw_coarse_measure(&support->coarse, t, chunk->copy + first, support->dim, block->n,
+		nw_copies_measure(&support->coarse, t, chunk->copy + first, support->dim, block->n,
 		                  block->measure);
 	else
 		nw_query_measure(query, chunk->x + first, chunk->norm ? chunk->norm + from : NULL, block->n,
@@ -77,10 +77,10 @@ nw_pass_copies(NwTallying *tallying, const NwSupport *support)
 
 	nw_tally_check_dim(tallying, support->dim);
 	t = palloc(support->dim * sizeof(float));
-	nw_coarse_query(&support->coarse, query, t);
+	nw_copies_query(&support->coarse, query, t);
 	largest = compare_packed(tallying, support, t);
 	pfree(t);
-	return nw_coarse_score_error(&support->coarse, query, largest);
+	return nw_copies_score_error(&support->coarse, query, largest);
 }
 
 /* A pass over rows that stream by. */

@@ -240,7 +240,7 @@ nw_support_copies_size(const NwSupport *support)
 {
 	Size size = (Size) support->n * support->dim * sizeof(float);
 
-	if (size < COPIES_FROM || !nw_coarse_serves(support->kernel))
+	if (size < COPIES_FROM || !nw_copies_serves(support->kernel))
 		return 0;
 
 	/* chunks are allocated whole */
@@ -264,11 +264,11 @@ nw_support_make_copies(NwSupport *support)
 			NwChunk *chunk = &support->chunk[c];
 
 			magnitude =
-				Max(magnitude, nw_coarse_magnitude(chunk->x, (int64) chunk->n * support->dim));
+				Max(magnitude, nw_copies_magnitude(chunk->x, (int64) chunk->n * support->dim));
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
-	if (!nw_coarse_init(&support->coarse, magnitude))
+	if (!nw_copies_init(&support->coarse, magnitude))
 		return;
 	for (int c = 0; c < support->nchunks; c++)
 	{
@@ -278,7 +278,7 @@ nw_support_make_copies(NwSupport *support)
 			chunk->copy = c == 0 ? MemoryContextAlloc(support->mcxt,
 			                                          sizeof(int16) * support->dim * NW_BLOCK_ROWS)
 			                     : chunk_vectors(support, sizeof(int16) * support->dim);
-		nw_coarse_copy(&support->coarse, chunk->x,
+		nw_copies_copy(&support->coarse, chunk->x,
 		               support->kernel == NW_HYPERSPHERE ? chunk->norm : NULL, support->dim,
 		               chunk->n, chunk->copy);
 		CHECK_FOR_INTERRUPTS();

@@ -42,7 +42,7 @@ typedef struct NwSupport
 	int allocated;
 	int chunk_rows; /* room of the last chunk; the first has NW_BLOCK_ROWS */
 	bool has_copies;
-	NwCoarse coarse;    /* of the copies */
+	NwCopies coarse;    /* of the copies */
 	int labels_asked;   /* calls that wanted nothing but a label */
 	int labels_unsure;  /* those of them that the copies did not settle */
 	int64 *class_start; /* [labels->n + 1] once sorted: first row of each class in byte order */

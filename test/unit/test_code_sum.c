@@ -43,9 +43,9 @@ typedef struct List
 static void
 draw_list(List *list, int dim, int n, double size, double offset, double away)
 {
-	void *space = check_alloc(nw_gram_memory(dim));
+	void *space = check_alloc(nw_spectral_memory(dim));
 	float *rest = check_alloc(sizeof(float) * dim);
-	NwGram gram;
+	NwSpectral matrix;
 	double least;
 
 	list->dim = dim;
@@ -61,7 +61,7 @@ draw_list(List *list, int dim, int n, double size, double offset, double away)
 	}
 	list->radius = list->most_error = 0;
 	list->least_norm = HUGE_VAL;
-	nw_gram_init(&gram, dim, false, space);
+	nw_spectral_init(&matrix, dim, false, space);
 	for (int i = 0; i < n; i++)
 	{
 		float *x = list->x + (long) i * dim;
@@ -73,7 +73,7 @@ draw_list(List *list, int dim, int n, double size, double offset, double away)
 			x[j] = (float) (list->center[j] + size * check_normal());
 		nw_code_encode(x, list->center, dim, code, &info);
 		off = nw_code_residual(x, list->center, dim, code, &info, rest);
-		nw_gram_add(&gram, rest, off);
+		nw_spectral_add(&matrix, rest, off);
 		list->scale[i] = info.scale;
 		list->error[i] = info.error;
 		list->sqnorm[i] = info.sqnorm;
@@ -82,7 +82,7 @@ draw_list(List *list, int dim, int n, double size, double offset, double away)
 		list->most_error = fmax(list->most_error, info.error);
 		list->least_norm = fmin(list->least_norm, info.norm);
 	}
-	nw_gram_norm(&gram, &list->spread, &least);
+	nw_spectral_norm(&matrix, &list->spread, &least);
 	free(rest);
 	free(space);
 }

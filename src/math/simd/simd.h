@@ -31,8 +31,8 @@
 /* Where exp_bins has integers for bins. */
 #define NW_EXP_BINS_TOP 0x1p24
 
-/* The largest number in a half-size copy, see coarse.h. */
-#define NW_COARSE_MAX 32767
+/* The largest number in a half-size copy, see copies.h. */
+#define NW_COPY_MAX 32767
 
 /*
  * How an inner product with a code, its scale and one more number make a
@@ -152,14 +152,14 @@ typedef struct NwSimd
 	 * copy[j] = x[j] * scale / step, rounded and kept within -32767 .. 32767;
 	 * returns the sum over j of (x[j] * scale - copy[j] * step)^2
 	 */
-	double (*coarse_copy)(const float *x, int dim, double scale, double step, int16_t *copy);
+	double (*copies_copy)(const float *x, int dim, double scale, double step, int16_t *copy);
 
 	/*
 	 * out[i] = sum over j of (t[j] - copy[i][j])^2 in float; t [dim], copy
 	 * [n][dim].  Off by at most dim / 16 + 24 half-units in the last place of a
-	 * float: see coarse.c.
+	 * float: see copies.c.
 	 */
-	void (*coarse_sqdist)(const float *t, const int16_t *copy, int dim, int n, float *out);
+	void (*copies_sqdist)(const float *t, const int16_t *copy, int dim, int n, float *out);
 
 	/* t[j] = (q[j] - center[j]) * scale in float; center may be NULL */
 	void (*code_query)(const double *q, const float *center, int dim, double scale, float *t);

@@ -1,5 +1,5 @@
 /*
- * test_coarse.c
+ * test_copies.c
  *		Half-size copies: no score may be farther off than they say.
  */
 #include <math.h>
@@ -39,8 +39,8 @@ compare_scores(NwKernel kernel, int dim, double magnitude, double tau)
 	int16_t *copy = check_alloc(sizeof(int16_t) * ROWS * dim);
 	double scale[ROWS];
 	double exact[ROWS];
-	double coarse[ROWS];
-	NwCoarse common;
+	double copied[ROWS];
+	NwCopies common;
 	NwQuery query;
 	double largest;
 	double bound;
@@ -53,22 +53,22 @@ compare_scores(NwKernel kernel, int dim, double magnitude, double tau)
 	nw_query_init(&query, kernel, tau, q, dim, space);
 	nw_inverse_norms(x, dim, ROWS, scale);
 
-	if (nw_coarse_init(&common,
-	                   kernel == NW_HYPERSPHERE ? 1 : nw_coarse_magnitude(x, (int64_t) ROWS * dim)))
+	if (nw_copies_init(&common,
+	                   kernel == NW_HYPERSPHERE ? 1 : nw_copies_magnitude(x, (int64_t) ROWS * dim)))
 	{
-		nw_coarse_copy(&common, x, kernel == NW_HYPERSPHERE ? scale : NULL, dim, ROWS, copy);
-		nw_coarse_query(&common, &query, t);
-		nw_coarse_measure(&common, t, copy, dim, ROWS, coarse);
+		nw_copies_copy(&common, x, kernel == NW_HYPERSPHERE ? scale : NULL, dim, ROWS, copy);
+		nw_copies_query(&common, &query, t);
+		nw_copies_measure(&common, t, copy, dim, ROWS, copied);
 		nw_query_measure(&query, x, kernel == NW_HYPERSPHERE ? scale : NULL, ROWS, exact);
-		largest = nw_simd->max(coarse, ROWS);
-		nw_query_score(&query, coarse, ROWS, coarse);
+		largest = nw_simd->max(copied, ROWS);
+		nw_query_score(&query, copied, ROWS, copied);
 		nw_query_score(&query, exact, ROWS, exact);
-		bound = nw_coarse_score_error(&common, &query, largest);
+		bound = nw_copies_score_error(&common, &query, largest);
 		CHECK(isfinite(bound) && bound > 0, "bound %g", bound);
 		for (int i = 0; i < ROWS; i++)
-			CHECK(fabs(coarse[i] - exact[i]) <= bound,
+			CHECK(fabs(copied[i] - exact[i]) <= bound,
 			      "%s kernel %d dim %d magnitude %g: %.17g, not %.17g, bound %g", nw_simd->name,
-			      kernel, dim, magnitude, coarse[i], exact[i], bound);
+			      kernel, dim, magnitude, copied[i], exact[i], bound);
 
 		/* and the bound is of some use */
 		CHECK(kernel == NW_GAUSSIAN ||
@@ -96,8 +96,8 @@ compare_copies(const NwSimd *fast, int dim)
 	double b;
 
 	draw_vector(x, dim, 2);
-	a = nw_simd_scalar.coarse_copy(x, dim, 0.75, 1.0 / 4096, expected);
-	b = fast->coarse_copy(x, dim, 0.75, 1.0 / 4096, got);
+	a = nw_simd_scalar.copies_copy(x, dim, 0.75, 1.0 / 4096, expected);
+	b = fast->copies_copy(x, dim, 0.75, 1.0 / 4096, got);
 	CHECK(memcmp(expected, got, sizeof(int16_t) * dim) == 0, "%s dim %d", fast->name, dim);
 	CHECK(fabs(a - b) <= 1e-12 * a, "%s dim %d: error %g, not %g", fast->name, dim, b, a);
 	free(x);
@@ -108,7 +108,7 @@ compare_copies(const NwSimd *fast, int dim)
 int
 main(void)
 {
-	check_start("coarse");
+	check_start("copies");
 	for (int s = 0; s < 3; s++)
 	{
 		const NwSimd *simd = nw_simd_find(names[s]);
@@ -130,7 +130,7 @@ main(void)
 			}
 		}
 	}
-	CHECK(!nw_coarse_serves(NW_DOT) && !nw_coarse_serves(NW_COSINE),
+	CHECK(!nw_copies_serves(NW_DOT) && !nw_copies_serves(NW_COSINE),
 	      "inner products have no distance");
 	return check_finish();
 }

@@ -1,5 +1,5 @@
 /*
- * test_state.c
+ * test_aggregate_state.c
  *		Bytes that others made: states of the aggregates and vectors in text
  *		are read as they were written, or refused.
  */
@@ -221,7 +221,7 @@ check_text(void)
 int
 main(void)
 {
-	check_start("state");
+	check_start("aggregate_state");
 	check_votes();
 	check_bins(1);
 	check_bins(15);

@@ -1,5 +1,5 @@
 /*
- * test_gram.c
+ * test_spectral.c
  *		Bounds on the norm of a matrix, against a power iteration in long
  *		double.
  */
@@ -90,12 +90,12 @@ static void
 check_matrix(int n, int dim, double size, int kind)
 {
 	float *x = check_alloc(sizeof(float) * n * dim);
-	void *space = check_alloc(nw_gram_memory(dim));
-	int blocks = dim <= NW_GRAM_SIDE ? 1 : (n + NW_GRAM_SIDE - 1) / NW_GRAM_SIDE;
-	NwGram gram;
+	void *space = check_alloc(nw_spectral_memory(dim));
+	int blocks = dim <= NW_SPECTRAL_SIDE ? 1 : (n + NW_SPECTRAL_SIDE - 1) / NW_SPECTRAL_SIDE;
+	NwSpectral matrix;
 
 	draw_matrix(x, n, dim, size, kind);
-	nw_gram_init(&gram, dim, true, space);
+	nw_spectral_init(&matrix, dim, true, space);
 	for (int turn = 0; turn < 2; turn++)
 	{
 		int rows = turn == 0 ? n : (n + 1) / 2;
@@ -106,8 +106,8 @@ check_matrix(int n, int dim, double size, int kind)
 		double least;
 
 		for (int i = 0; i < rows; i++)
-			nw_gram_add(&gram, x + (long) i * dim, off);
-		nw_gram_norm(&gram, &most, &least);
+			nw_spectral_add(&matrix, x + (long) i * dim, off);
+		nw_spectral_norm(&matrix, &most, &least);
 		CHECK(most >= norm + slack * 0.999 && least <= most,
 		      "%s %d x %d size %g kind %d: %g .. %g, not %Lg", nw_simd->name, rows, dim, size, kind,
 		      least, most, norm);
@@ -128,17 +128,17 @@ static void
 check_nothing(void)
 {
 	float zero[20] = {0};
-	void *space = check_alloc(nw_gram_memory(20));
-	NwGram gram;
+	void *space = check_alloc(nw_spectral_memory(20));
+	NwSpectral matrix;
 	double most;
 	double least;
 
-	nw_gram_init(&gram, 20, true, space);
-	nw_gram_norm(&gram, &most, &least);
+	nw_spectral_init(&matrix, 20, true, space);
+	nw_spectral_norm(&matrix, &most, &least);
 	CHECK(most == 0 && least == 0, "no rows: %g .. %g", least, most);
 	for (int i = 0; i < 300; i++)
-		nw_gram_add(&gram, zero, 0);
-	nw_gram_norm(&gram, &most, &least);
+		nw_spectral_add(&matrix, zero, 0);
+	nw_spectral_norm(&matrix, &most, &least);
 	CHECK(most == 0 && least == 0, "zeros: %g .. %g", least, most);
 	free(space);
 }
@@ -146,7 +146,7 @@ check_nothing(void)
 int
 main(void)
 {
-	check_start("gram");
+	check_start("spectral");
 	for (int i = 0; i < COUNT(names); i++)
 	{
 		nw_simd = nw_simd_find(names[i]);

@@ -1,19 +1,20 @@
 /*
- * math/simd/avx2_block.c
+ * math/simd/blocks_avx2.c
  *		Many queries against many rows in AVX2 with FMA.
  *
  * Two queries and one row are added up side by side: of the registers, eight
  * hold the lanes of the two pairs.  Rows come from a tile where they are
  * double already.
  */
-#include "math/simd/simd.h"
+#include "math/simd/blocks_avx2.h"
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 #include <string.h>
 
-#include "math/simd/simd_impl.h"
+#include "math/simd/simd.h"
+#include "math/simd/sums.h"
 
 #define TARGET __attribute__((target("avx2,fma,f16c")))
 #define INLINE inline __attribute__((always_inline)) TARGET

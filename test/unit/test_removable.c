@@ -1,5 +1,5 @@
 /*
- * test_influence.c
+ * test_removable.c
  *		Influence in closed form: equal to taking the support away and
  *		predicting again, in long double.
  */
@@ -140,7 +140,7 @@ check_edges(void)
 int
 main(void)
 {
-	check_start("influence");
+	check_start("removable");
 	nw_simd_init();
 	for (int round = 0; round < 100; round++)
 	{

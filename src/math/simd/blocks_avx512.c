@@ -1,5 +1,5 @@
 /*
- * math/simd/avx512_block.c
+ * math/simd/blocks_avx512.c
  *		Many queries against many rows in AVX-512.
  *
  * Eight queries and sixteen rows are added up side by side, a row in each lane
@@ -11,13 +11,14 @@
  * Rows come from a tile where they are double already, and turned so that the
  * sixteen numbers of a dimension are neighbours.
  */
-#include "math/simd/simd.h"
+#include "math/simd/blocks_avx512.h"
 
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
-#include "math/simd/simd_impl.h"
+#include "math/simd/simd.h"
+#include "math/simd/sums.h"
 
 #define TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
 #define INLINE inline __attribute__((always_inline)) TARGET

@@ -1,0 +1,11 @@
+/*
+ * math/simd/scalar.c
+ *		The inner loops in plain C.
+ *
+ * These are the reference: the others give the same bits.
+ */
+#include "math/simd/simd.h"
+#include "math/simd/sums.h"
+#include "math/simd/vec_scalar.h"
+
+#include "math/simd/table_body.h"
