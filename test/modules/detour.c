@@ -25,6 +25,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_oper.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -83,6 +84,7 @@ plan(Query *parse, const char *query_string, int cursorOptions, ParamListInfo bo
 		if (is_detour(rte->relid, "other"))
 		{
 			rte->relid = RelnameGetRelid(detour_other);
+			LockRelationOid(rte->relid, AccessShareLock);
 			rte->relkind = get_rel_relkind(rte->relid);
 			rte->inh = false;
 #if PG_VERSION_NUM >= 160000
