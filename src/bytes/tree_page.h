@@ -36,17 +36,14 @@ extern uint32_t *nw_tree_page_children(void *page, size_t size);
 extern bool nw_tree_page_is_sane(const void *page, size_t size);
 extern bool nw_tree_page_is_sealed(const void *page, size_t size);
 extern const char *nw_tree_page_damage(const void *page, size_t size);
-
 extern int nw_tree_page_choose(const void *page, uint64_t key);
 extern bool nw_tree_page_ceiling(const void *page, uint64_t key, uint64_t *found);
 extern bool nw_tree_page_floor(const void *page, uint64_t key, uint64_t *found);
-
 extern void nw_tree_page_seal(void *page, size_t size);
 extern void nw_tree_page_add(void *page, size_t size, uint64_t key);
 extern void nw_tree_page_add_child(void *page, size_t size, int behind, uint64_t key,
                                    uint32_t child);
 extern uint64_t nw_tree_page_split(void *page, void *right, size_t size);
-
 extern int nw_tree_key_compare(const void *a, const void *b);
 
 #endif /* NW_BYTES_TREE_PAGE_H */

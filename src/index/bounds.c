@@ -12,6 +12,7 @@
 
 #include "index/bounds.h"
 #include "index/damage.h"
+#include "math/code_sum.h"
 #include "math/simd/simd.h"
 
 /*

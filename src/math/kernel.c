@@ -48,14 +48,14 @@ nw_tau_is_valid(double tau)
 	return tau >= NW_TAU_MIN && tau <= NW_TAU_MAX;
 }
 
-/* Tell whether a kernel compares directions. */
+/* True where a kernel compares directions: supports need nw_inverse_norms(). */
 bool
 nw_kernel_needs_norms(NwKernel kernel)
 {
 	return kernel == NW_HYPERSPHERE || kernel == NW_COSINE;
 }
 
-/* Compute inverse norms of rows. */
+/* out[i] = 1 / |x[i]|, or 0 for a zero vector; x [n][dim] */
 void
 nw_inverse_norms(const float *x, int dim, int n, double *out)
 {
@@ -176,7 +176,10 @@ measure_distances_block(const double *q, const double *q2, int nq, int dim, cons
 		close_distances(q + (int64_t) i * dim, q2[i], x, dim, x2, n, measure + (int64_t) i * n);
 }
 
-/* Measure a query against rows. */
+/*
+ * measure[i] of n supports x [n][dim] and their nw_row_norms(), which may be
+ * NULL where the kernel does not need them: then they are computed on the way.
+ */
 void
 nw_query_measure(const NwQuery *query, const float *x, const double *norm, int n, double *measure)
 {
@@ -199,7 +202,11 @@ nw_query_measure(const NwQuery *query, const float *x, const double *norm, int n
 	}
 }
 
-/* Measure many queries against rows. */
+/*
+ * measure[i][j] of queries q [nq][dim] with their sqnorm [nq], each as NwQuery
+ * has them, and supports x [n][dim] with their norms, where the kernel keeps
+ * some: the bits of nw_query_measure().
+ */
 void
 nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm, int nq, int dim,
                        const float *x, const double *norm, int n, double *measure)
@@ -266,7 +273,7 @@ nw_query_distance(const NwQuery *query, double measure)
 	return -measure;
 }
 
-/* Score a distance measured elsewhere. */
+/* The score of a distance that was measured elsewhere (euclidean kernel). */
 double
 nw_distance_score(double distance, double tau)
 {

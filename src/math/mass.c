@@ -116,6 +116,9 @@ nw_mass_split(const double *score, int n, double *bin, uint64_t *hi, uint64_t *l
 	}
 }
 
+/*
+ * Add terms i = 0 .. n - 1 to masses[class_of[i]].
+ */
 void
 nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bin,
                 const uint64_t *hi, const uint64_t *lo)
@@ -144,7 +147,10 @@ nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bi
 	}
 }
 
-/* Add terms to one mass. */
+/*
+ * Add terms i = 0 .. n - 1, all to one mass: the bits of n calls of
+ * nw_mass_add_split(), several times faster.
+ */
 void
 nw_mass_add_run(NwMass *mass, int n, const double *bin, const uint64_t *hi, const uint64_t *lo)
 {
@@ -245,7 +251,17 @@ nw_mass_add_scores(NwMass *mass, int n, const double *score)
 	}
 }
 
-/* Take a term out of the value of a sum. */
+/*
+ * The value of a sum without one of its terms, by exact subtraction.
+ *
+ * True: *rest has the bits of a sum that never had the term.  False: the term
+ * was alone in the highest bin, and what it had pushed below the lowest one
+ * is missing from *rest.  *rest is then too low: by less than
+ * count * 2^-32 of itself where it is not below 2^-32 of the term, by any
+ * share of itself where it is, and it may be 0 though terms are left.  A
+ * caller that needs more adds up the others anew, or keeps an NwRemovable
+ * (removable.h), which is always exact.
+ */
 bool
 nw_mass_without(const NwMass *mass, double bin, uint64_t hi, uint64_t lo, NwScaled *rest)
 {
@@ -376,7 +392,7 @@ scale_by_power(double value, double exponent)
 	return ldexp(value, (int) exponent);
 }
 
-/* Order two numbers. */
+/* Negative, zero or positive as a is below, equal to or above b. */
 int
 nw_scaled_compare(NwScaled a, NwScaled b)
 {
@@ -386,7 +402,7 @@ nw_scaled_compare(NwScaled a, NwScaled b)
 	return (a.fraction > b.fraction) - (a.fraction < b.fraction);
 }
 
-/* Add numbers in the order given. */
+/* The sum of n numbers, in the order given. */
 NwScaled
 nw_scaled_sum(const NwScaled *values, int n)
 {
@@ -415,7 +431,7 @@ nw_scaled_sum(const NwScaled *values, int n)
 	return result;
 }
 
-/* Divide two numbers. */
+/* a / b as a double: 0 where it underflows; b is not 0. */
 double
 nw_scaled_ratio(NwScaled a, NwScaled b)
 {
@@ -434,7 +450,7 @@ nw_shares_init(NwShares *shares, NwScaled mass)
 		shares->unit[k] = ldexp(1 / mass.fraction, (int) power - NW_BIN_BITS * k);
 }
 
-/* Take a logarithm. */
+/* The natural logarithm: -HUGE_VAL for 0. */
 double
 nw_scaled_log(NwScaled a)
 {
@@ -446,7 +462,7 @@ nw_scaled_log(NwScaled a)
 	return nw_log(a.fraction) + a.exponent * M_LN2;
 }
 
-/* Take the logarithm of a ratio. */
+/* log(a / b) without losing the digits of a ratio near 1; b is not 0. */
 double
 nw_scaled_log_ratio(NwScaled a, NwScaled b)
 {

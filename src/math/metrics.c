@@ -20,7 +20,7 @@ nw_bins_size(int n)
 	return offsetof(NwBins, bin) + sizeof(NwCalibrationBin) * (size_t) n;
 }
 
-/* Make empty bins. */
+/* Make n empty bins; n is in 1 .. NW_CALIBRATION_BINS_MAX. */
 void
 nw_bins_init(NwBins *bins, int n)
 {
@@ -35,7 +35,7 @@ nw_confidence_is_valid(double confidence)
 	return confidence >= 0 && confidence <= 1 + ROUNDING;
 }
 
-/* Compute a border between bins. */
+/* Border i of n bins: the lower one of bin i, the upper one of bin i - 1. */
 double
 nw_bins_border(int n, int i)
 {
@@ -99,7 +99,7 @@ nw_bins_add(NwBins *bins, double confidence, bool correct)
 	nw_bin_add(&bins->bin[nw_bins_find((int) bins->n, confidence)], confidence, correct);
 }
 
-/* Add the contents of other bins. */
+/* Add the contents of other bins, of the same number. */
 void
 nw_bins_merge(NwBins *bins, const NwBins *other)
 {
@@ -111,7 +111,7 @@ nw_bins_merge(NwBins *bins, const NwBins *other)
 	}
 }
 
-/* Count confidences. */
+/* How many confidences were added. */
 int64_t
 nw_bins_count(const NwBins *bins)
 {

@@ -34,19 +34,9 @@ typedef struct NwSpectral
 	float *narrow;   /* [side][side] */
 } NwSpectral;
 
-/* The bytes that a matrix of so many columns works in: at most about 7 MB. */
 extern size_t nw_spectral_memory(int dim);
-
-/* Begin; space has nw_spectral_memory() bytes, aligned for double. */
 extern void nw_spectral_init(NwSpectral *matrix, int dim, bool from_below, void *space);
-
-/* Add a row [dim] of finite numbers, which is off by at most so much. */
 extern void nw_spectral_add(NwSpectral *matrix, const float *row, double off);
-
-/*
- * Bound the norm of the rows added, and begin anew.  most is at least the norm,
- * and least at most; it is 0 where nothing from below was asked for.
- */
 extern void nw_spectral_norm(NwSpectral *matrix, double *most, double *least);
 
 #endif /* NW_MATH_SPECTRAL_H */

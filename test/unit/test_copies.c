@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "math/copies.h"
-#include "math/simd/simd.h"
+#include "math/simd/scalar.h"
 
 #define ROWS 9
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "math/simd/simd.h"
+#include "math/simd/scalar.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 

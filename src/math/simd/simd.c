@@ -4,6 +4,10 @@
  */
 #include "math/simd/simd.h"
 
+#include "math/simd/avx2.h"
+#include "math/simd/avx512.h"
+#include "math/simd/scalar.h"
+
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -54,7 +58,7 @@ cpu_features(void)
 
 #endif /* __x86_64__ */
 
-/* Find an implementation that this machine can run. */
+/* The named implementation, or NULL where this machine cannot run it. */
 const NwSimd *
 nw_simd_find(const char *name)
 {

@@ -209,17 +209,7 @@ extern const NwSimd *nw_simd;
  */
 #define NW_PREFETCH_BYTES 8192
 extern int nw_simd_ahead;
-
 extern void nw_simd_init(void);
-
-/* The named implementation, or NULL where this machine cannot run it. */
 extern const NwSimd *nw_simd_find(const char *name);
-
-/* The implementations, each in its own file. */
-extern const NwSimd nw_simd_scalar;
-#if defined(__x86_64__)
-extern const NwSimd nw_simd_avx2;
-extern const NwSimd nw_simd_avx512;
-#endif
 
 #endif /* NW_MATH_SIMD_SIMD_H */

@@ -22,31 +22,37 @@
 
 #include "math/simd/copies_body.h"
 
-const NwSimd VEC_TABLE = {.name = VEC_NAME,
-                          .sqdist = sqdist,
-                          .sqdist_scaled = sqdist_scaled,
-                          .dot = dot,
-                          .sqnorm = sqnorm,
-                          .dot_sqnorm = dot_sqnorm,
-                          .close_sqdist = close_sqdist,
-                          .root_scores = root_scores,
-                          .exp_split = exp_split,
-                          .sqdist_block = BLOCKS(sqdist_block),
-                          .sqdist_scaled_block = BLOCKS(sqdist_scaled_block),
-                          .dot_block = BLOCKS(dot_block),
-                          .exp_sum = exp_sum,
-                          .exp_moments = exp_moments,
-                          .max = max,
-                          .bin_sum = bin_sum,
 #if VEC_EXP_BINS
-                          .exp_bins = exp_bins,
+#define EXP_BINS exp_bins
+#else
+#define EXP_BINS NULL
 #endif
-                          .copies_copy = copies_copy,
-                          .copies_sqdist = copies_sqdist,
-                          .code_query = code_query,
-                          .code_dot = code_dot,
-                          .code_middles = code_middles,
-                          .code_ranges = code_ranges,
-                          .code_scores = code_scores,
-                          .code_cosines = code_cosines,
-                          .half_to_float = half_to_float};
+
+/* What the table of the set holds. */
+#define LOOPS                                            \
+	{.name = VEC_NAME,                                   \
+	 .sqdist = sqdist,                                   \
+	 .sqdist_scaled = sqdist_scaled,                     \
+	 .dot = dot,                                         \
+	 .sqnorm = sqnorm,                                   \
+	 .dot_sqnorm = dot_sqnorm,                           \
+	 .close_sqdist = close_sqdist,                       \
+	 .root_scores = root_scores,                         \
+	 .exp_split = exp_split,                             \
+	 .sqdist_block = BLOCKS(sqdist_block),               \
+	 .sqdist_scaled_block = BLOCKS(sqdist_scaled_block), \
+	 .dot_block = BLOCKS(dot_block),                     \
+	 .exp_sum = exp_sum,                                 \
+	 .exp_moments = exp_moments,                         \
+	 .max = max,                                         \
+	 .bin_sum = bin_sum,                                 \
+	 .copies_copy = copies_copy,                         \
+	 .copies_sqdist = copies_sqdist,                     \
+	 .code_query = code_query,                           \
+	 .code_dot = code_dot,                               \
+	 .code_middles = code_middles,                       \
+	 .code_ranges = code_ranges,                         \
+	 .code_scores = code_scores,                         \
+	 .code_cosines = code_cosines,                       \
+	 .half_to_float = half_to_float,                     \
+	 .exp_bins = EXP_BINS}

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define VEC_NAME "avx2"
-#define VEC_TABLE nw_simd_avx2
 
 #define TARGET __attribute__((target("avx2,fma,f16c")))
 #define INLINE inline __attribute__((always_inline)) TARGET

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define VEC_NAME "avx512"
-#define VEC_TABLE nw_simd_avx512
 
 #define TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))
 #define INLINE inline __attribute__((always_inline)) TARGET

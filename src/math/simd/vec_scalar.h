@@ -58,7 +58,6 @@
 #include <string.h>
 
 #define VEC_NAME "scalar"
-#define VEC_TABLE nw_simd_scalar
 
 #define TARGET
 #define INLINE inline __attribute__((always_inline))
