@@ -37,7 +37,7 @@ $$;
 -- Registry
 --
 -- The tables belong to the superuser that this script runs as, also where the
--- extension is trusted and belongs to somebody else: src/own_tables.c.
+-- extension is trusted and belongs to somebody else: src/sets/own_tables.c.
 --
 
 CREATE SEQUENCE @extschema@.nw_version;
@@ -251,7 +251,7 @@ COMMENT ON VIEW @extschema@.nw_suspect_supports IS
 -- Dump and restore
 --
 -- pg_dump copies this table, which is always empty, instead of registry and
--- prototypes: src/saved.c.  It writes the condition given here behind "SELECT
+-- prototypes: src/sql/dump.c.  It writes the condition given here behind "SELECT
 -- columns FROM table", under an empty search_path.  The function that stands in
 -- for the rows is in pg_catalog, since another schema may be renamed, and then
 -- could not be found by the name that is noted here.
