@@ -239,7 +239,8 @@ fill_node(Buffer buffer, int level, const uint64 *key, const BlockNumber *block,
 	nw_page_init(BufferGetPage(buffer), NW_PAGE_TREE);
 	tree->level = level;
 	tree->n = n;
-	memcpy(tree->key, key, n * sizeof(uint64));
+	if (n > 0)
+		memcpy(tree->key, key, n * sizeof(uint64));
 	if (level > 0)
 		memcpy(nw_tree_page_children(tree, NW_PAGE_ROOM), block, n * sizeof(BlockNumber));
 	nw_tree_page_seal(tree, NW_PAGE_ROOM);
