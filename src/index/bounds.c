@@ -12,6 +12,7 @@
 
 #include "compat.h"
 #include "index/bounds.h"
+#include "math/code_sum.h"
 #include "math/simd/simd.h"
 
 /*

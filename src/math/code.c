@@ -60,6 +60,7 @@
 /* Adding this to a small number rounds it to an integer. */
 #define ROUND 0x1.8p52
 
+/* Round to a float not below; +inf where there is none. */
 float
 nw_round_up(double value)
 {
@@ -90,6 +91,10 @@ length(const float *x, int dim)
 	return sqrt(sqnorm);
 }
 
+/*
+ * Encode x [dim] against center [dim] as code [dim].  A vector too large for
+ * the arithmetic has an infinite error, and a code of zeros.
+ */
 void
 nw_code_encode(const float *x, const float *center, int dim, int8_t *code, NwCodeInfo *info)
 {
@@ -152,6 +157,10 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code, NwCod
 	}
 }
 
+/*
+ * What a code misses, x - center - scale * code, as rest [dim].  Returns by how
+ * much that may be off; it is of no use where error is +inf.
+ */
 double
 nw_code_residual(const float *x, const float *center, int dim, const int8_t *code,
                  const NwCodeInfo *info, float *rest)
@@ -163,6 +172,7 @@ nw_code_residual(const float *x, const float *center, int dim, const int8_t *cod
 	return UNIT * info->error + 4 * DBL_EPSILON * sqrt(info->sqnorm) + TINY * sqrt(dim);
 }
 
+/* |x - center|, rounded up: what a ball's radius must not be below */
 float
 nw_code_distance_up(const float *x, const float *center, int dim)
 {
@@ -213,6 +223,7 @@ query_sqdist(const NwQuery *query, const float *center)
 	return sqdist;
 }
 
+/* Make a query ready; t [dim] must outlive it. */
 void
 nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center, float *t)
 {
@@ -304,12 +315,20 @@ most_norm(double norm)
 	return norm == 0 ? 0 : norm * (1 + FLT_EPSILON) + TINY;
 }
 
+/* dot [n]: the inner products that all bounds begin with; code [n][dim] */
 void
 nw_code_dots(const NwCodeQuery *cq, const int8_t *code, int n, float *dot)
 {
 	nw_simd->code_dot(cq->t, code, cq->dim, n, dot);
 }
 
+/*
+ * lower[i] <= score of row i <= upper[i], the score being what
+ * nw_query_measure() + nw_query_score() give for the exact vector (all their
+ * rounding included), for n rows: their inner products, and the infos as four
+ * arrays.  Never NaN; lower may be -HUGE_VAL, and upper of the dot kernel
+ * HUGE_VAL.
+ */
 void
 nw_code_bounds(const NwCodeQuery *cq, const float *dot, const float *scale, const float *error,
                const float *sqnorm, const float *norm, int n, double *lower, double *upper)
@@ -432,6 +451,10 @@ cosine_ball_bounds(const NwQuery *query, const float *center, double radius, dou
 	*upper *= factor;
 }
 
+/*
+ * The same for a ball: every vector within radius of the centre, with
+ * NwCodeInfo's norm between norm_min and norm_max.
+ */
 void
 nw_ball_bounds(const NwQuery *query, const float *center, double radius, double norm_min,
                double norm_max, double *lower, double *upper)

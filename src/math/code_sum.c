@@ -40,7 +40,7 @@
  * are off by half at the most, so a true D may be smaller than the computed one
  * by the factor (1 - half / D^2)^(1/2), and g larger.
  */
-#include "math/code.h"
+#include "math/code_sum.h"
 
 #include <float.h>
 #include <math.h>
@@ -65,6 +65,10 @@ is_root(NwKernel kernel)
 	return kernel == NW_EUCLIDEAN || kernel == NW_HYPERSPHERE;
 }
 
+/*
+ * Begin a sum over rows no farther from the centre than radius, with errors up
+ * to error and norms from norm on.
+ */
 void
 nw_code_sum_init(NwCodeSum *sum, const NwCodeQuery *cq, double radius, double error, double norm)
 {
@@ -176,6 +180,10 @@ middles(const NwCodeQuery *cq, const NwCodeSum *sum, const float *dot, const flo
 	return isfinite(terms->top);
 }
 
+/*
+ * Add n rows, at most NW_CODE_SUM_MAX; false where their codes are too vague
+ * for it, and nothing is added.
+ */
 bool
 nw_code_sum_add(NwCodeSum *sum, const NwCodeQuery *cq, const float *dot, const float *scale,
                 const float *error, const float *sqnorm, const float *norm, int n)
@@ -209,6 +217,10 @@ nw_code_sum_add(NwCodeSum *sum, const NwCodeQuery *cq, const float *dot, const f
 	return true;
 }
 
+/*
+ * Bound the logarithm of the sum: the rows' residuals x - centre - scale * code
+ * have, as a matrix, a norm of at most spread (HUGE_VAL where none is known).
+ */
 void
 nw_code_sum_bounds(const NwCodeSum *sum, const NwCodeQuery *cq, double spread, double *lower,
                    double *upper)

@@ -12,101 +12,22 @@
  * very border of two clusters stays where it is.  It does so on every machine:
  * all operations are the same everywhere, and in the same order.
  */
-#include "math/kmeans_seed.h"
+#include "math/kmeans.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "math/kmeans_run.h"
+#include "math/kmeans_seed.h"
 #include "math/simd/simd.h"
 
-/* Rows between two calls of the interrupt function, at least. */
-#define INTERRUPT_ROWS 4096
-
-/* Take an array of the work space; a NULL space only counts. */
-static void *
-take(char **space, size_t *used, size_t size)
-{
-	void *result = *space == NULL ? NULL : *space + *used;
-
-	/* whole cache lines, so that arrays do not share one */
-	*used += (size + 63) / 64 * 64;
-	return result;
-}
-
-/* Lay the work space out; returns its size. */
-static size_t
-lay_out(NwKmeansRun *run, const NwKmeans *task, char *space)
-{
-	size_t n = (size_t) task->n;
-	size_t k = (size_t) task->k;
-	size_t dim = (size_t) task->dim;
-	size_t trials = (size_t) nw_kmeans_trials(task->k);
-	size_t most = k > trials ? k : trials;
-	size_t used = 0;
-
-	/* malloc() need not align to a cache line; 64 bytes more allow for that */
-	if (space != NULL)
-		space += -(uintptr_t) space % 64;
-
-	run->task = task;
-	run->n = task->n;
-	run->dim = task->dim;
-	run->k = task->k;
-	run->since_interrupt = 0;
-	run->trials = (int) trials;
-
-	run->centre = take(&space, &used, sizeof(double) * k * dim);
-	run->sum = take(&space, &used, sizeof(double) * k * dim);
-	run->moved = take(&space, &used, sizeof(double) * k);
-	run->apart = take(&space, &used, sizeof(double) * k * k);
-	run->nearest = take(&space, &used, sizeof(double) * k);
-	run->upper = take(&space, &used, sizeof(double) * n);
-	run->lower = take(&space, &used, sizeof(double) * n * k);
-	run->weight = take(&space, &used, sizeof(double) * n);
-	run->trial = take(&space, &used, sizeof(double) * n * trials);
-	run->candidate = take(&space, &used, sizeof(double) * trials * dim);
-	run->measure = take(&space, &used, sizeof(double) * most * NW_KMEANS_TILE);
-	run->tile = take(&space, &used, sizeof(float) * NW_KMEANS_TILE * dim);
-	run->todo = take(&space, &used, sizeof(int) * NW_KMEANS_TILE);
-	run->cluster = take(&space, &used, sizeof(int) * n);
-	run->count = take(&space, &used, sizeof(int) * k);
-	return used + 64;
-}
-
-/* Tell how much work space a task needs. */
+/* Bytes of work space: about 8 * (n * (k + 7) + dim * (2 * k + 40) + k * k). */
 size_t
 nw_kmeans_memory(const NwKmeans *task)
 {
 	NwKmeansRun run;
 
-	return lay_out(&run, task, NULL);
-}
-
-/* Let the caller stop the work. */
-static void
-allow_interrupt(NwKmeansRun *run, int rows)
-{
-	run->since_interrupt += rows;
-	if (run->since_interrupt >= INTERRUPT_ROWS)
-	{
-		run->since_interrupt = 0;
-		if (run->task->interrupt != NULL)
-			run->task->interrupt(run->task->arg);
-	}
-}
-
-/* Measure some rows. */
-void
-nw_kmeans_measure_tile(NwKmeansRun *run, const double *centre, int nq, const int *todo, int first,
-                       int m)
-{
-	size_t dim = (size_t) run->dim;
-
-	for (int i = 0; i < m; i++)
-		memcpy(run->tile + i * dim, run->row[todo == NULL ? first + i : todo[i]],
-		       sizeof(float) * dim);
-	nw_simd->sqdist_block(centre, nq, run->tile, run->dim, m, run->measure);
-	allow_interrupt(run, m);
+	return nw_kmeans_lay_out(&run, task, nw_kmeans_trials(task->k), NULL);
 }
 
 /* Add a row to the sum of its cluster, or take it away. */
@@ -247,7 +168,7 @@ assign_rows(NwKmeansRun *run, bool all)
 			m = 0;
 		}
 	}
-	allow_interrupt(run, run->n / 16);
+	nw_kmeans_allow_interrupt(run, run->n / 16);
 	return n_changed;
 }
 
@@ -262,7 +183,7 @@ measure_own(NwKmeansRun *run, double *out)
 		nw_simd->sqdist(run->centre + (size_t) run->cluster[i] * run->dim, run->row[i], run->dim, 1,
 		                &out[i]);
 		inertia += out[i];
-		allow_interrupt(run, 1);
+		nw_kmeans_allow_interrupt(run, 1);
 	}
 	return inertia;
 }
@@ -413,7 +334,7 @@ settle_centres(NwKmeansRun *run)
 			if (run->task->spherical)
 				normalise(centre, dim);
 		}
-		allow_interrupt(run, run->n / run->k + 1);
+		nw_kmeans_allow_interrupt(run, run->n / run->k + 1);
 	}
 }
 
@@ -455,7 +376,15 @@ copy_rows(const NwKmeans *task, const float *const *row, float *centroid, int *a
 	}
 }
 
-/* Cluster rows. */
+/*
+ * Cluster rows row[i] [dim] into centroid [k][dim], assignment [n] and the
+ * number of members [k].  Returns the inertia: the sum of squared distances
+ * of the rows to their centroids, before these are rounded to float.
+ *
+ * Where n <= k, row i is cluster i; clusters n .. k - 1 have no members.
+ * Where k = 1, the centroid is the mean, added up with twice double's digits.
+ * work is aligned as malloc() aligns.
+ */
 double
 nw_kmeans(const NwKmeans *task, const float *const *row, void *work, float *centroid,
           int *assignment, int *members)
@@ -470,7 +399,7 @@ nw_kmeans(const NwKmeans *task, const float *const *row, void *work, float *cent
 		return 0;
 	}
 
-	(void) lay_out(&run, task, work);
+	(void) nw_kmeans_lay_out(&run, task, nw_kmeans_trials(task->k), work);
 	run.row = row;
 
 	/* assignment keeps the best so far */

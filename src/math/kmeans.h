@@ -27,8 +27,8 @@
 
 typedef struct NwKmeans
 {
-	int n; /* rows, at least 1 */
-	int dim;
+	int n;              /* rows, at least 1 */
+	int dim;            /* of a row */
 	int k;              /* clusters, at least 1 */
 	int restarts;       /* at least 1 */
 	int max_iterations; /* for each restart */
@@ -41,18 +41,7 @@ typedef struct NwKmeans
 	void *arg;
 } NwKmeans;
 
-/* Bytes of work space: about 8 * (n * (k + 7) + dim * (2 * k + 40) + k * k). */
 extern size_t nw_kmeans_memory(const NwKmeans *task);
-
-/*
- * Cluster rows row[i] [dim] into centroid [k][dim], assignment [n] and the
- * number of members [k].  Returns the inertia: the sum of squared distances
- * of the rows to their centroids, before these are rounded to float.
- *
- * Where n <= k, row i is cluster i; clusters n .. k - 1 have no members.
- * Where k = 1, the centroid is the mean, added up with twice double's digits.
- * work is aligned as malloc() aligns.
- */
 extern double nw_kmeans(const NwKmeans *task, const float *const *row, void *work, float *centroid,
                         int *assignment, int *members);
 

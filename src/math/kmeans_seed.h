@@ -1,66 +1,13 @@
 /*
  * math/kmeans_seed.h
- *		What the files of k-means have in common.
+ *		The centres that k-means begins with.
  */
 #ifndef NW_MATH_KMEANS_SEED_H
 #define NW_MATH_KMEANS_SEED_H
 
-#include "math/kmeans.h"
-#include "math/random.h"
+#include "math/kmeans_run.h"
 
-/* Rows measured at a time. */
-#define NW_KMEANS_TILE 64
-
-/* The work space, and what the whole run needs. */
-typedef struct NwKmeansRun
-{
-	const NwKmeans *task;
-	const float *const *row; /* [n] */
-	int n;
-	int dim;
-	int k;
-	NwRandom random;
-	int since_interrupt;
-
-	double *centre;    /* [k][dim] */
-	double *sum;       /* [k][dim]: of the members */
-	double *moved;     /* [k]: how far in this iteration */
-	double *apart;     /* [k][k]: half of the distance of two */
-	double *nearest;   /* [k]: half of that to the nearest other */
-	double *upper;     /* [n] */
-	double *lower;     /* [n][k] */
-	double *weight;    /* [n]: squared distance to the nearest centre
-	                    * chosen so far */
-	double *trial;     /* [trials][n]: the same with one more */
-	double *candidate; /* [trials][dim] */
-	double *measure;   /* [k or trials][NW_KMEANS_TILE] */
-	float *tile;       /* [NW_KMEANS_TILE][dim] */
-	int *todo;         /* [NW_KMEANS_TILE]: rows to measure */
-	int *cluster;      /* [n] */
-	int *count;        /* [k] */
-
-	int trials; /* candidates for each centre */
-} NwKmeansRun;
-
-/* How many candidates are tried for a centre. */
 extern int nw_kmeans_trials(int k);
-
-/* Choose run->centre; leaves run->random where it came to. */
 extern void nw_kmeans_choose_centres(NwKmeansRun *run);
-
-/*
- * Measure m rows, todo[0 .. m - 1] or first .. first + m - 1 where that is
- * NULL, against centres [nq][dim]: run->measure [nq][m].
- */
-extern void nw_kmeans_measure_tile(NwKmeansRun *run, const double *centre, int nq, const int *todo,
-                                   int first, int m);
-
-/* Widen a row. */
-static inline void
-nw_kmeans_widen(const float *x, int dim, double *out)
-{
-	for (int j = 0; j < dim; j++)
-		out[j] = x[j];
-}
 
 #endif /* NW_MATH_KMEANS_SEED_H */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "math/code.h"
+#include "math/code_sum.h"
 #include "math/simd/simd.h"
 #include "math/spectral.h"
 
