@@ -15,12 +15,14 @@
 /* Half the distance from 1 to the next float. */
 #define UNIT (FLT_EPSILON / 2.0)
 
+/* True where a kernel's scores come from distances, which copies bound. */
 bool
 nw_copies_serves(NwKernel kernel)
 {
 	return kernel == NW_EUCLIDEAN || kernel == NW_GAUSSIAN || kernel == NW_HYPERSPHERE;
 }
 
+/* The largest magnitude among n numbers. */
 float
 nw_copies_magnitude(const float *x, int64_t n)
 {
@@ -44,6 +46,10 @@ nw_copies_magnitude(const float *x, int64_t n)
 	return largest;
 }
 
+/*
+ * Choose the step for numbers up to a magnitude; false where it would be too
+ * small or too large to compute with.
+ */
 bool
 nw_copies_init(NwCopies *copies, double magnitude)
 {
@@ -54,6 +60,10 @@ nw_copies_init(NwCopies *copies, double magnitude)
 	return copies->step > 1e-30 && copies->step < 1e30;
 }
 
+/*
+ * Copy n vectors x [n][dim], each times scale[i] where scale is given, and
+ * widen the error to cover them.
+ */
 void
 nw_copies_copy(NwCopies *copies, const float *x, const double *scale, int dim, int n, int16_t *copy)
 {
@@ -67,6 +77,7 @@ nw_copies_copy(NwCopies *copies, const float *x, const double *scale, int dim, i
 	}
 }
 
+/* Make a query ready: t [dim] is q / step. */
 void
 nw_copies_query(const NwCopies *copies, const NwQuery *query, float *t)
 {
@@ -74,6 +85,7 @@ nw_copies_query(const NwCopies *copies, const NwQuery *query, float *t)
 		t[j] = (float) (query->q[j] / copies->step);
 }
 
+/* measure[i] of the copies of n vectors, as nw_query_measure() has it, nearly */
 void
 nw_copies_measure(const NwCopies *copies, const float *t, const int16_t *copy, int dim, int n,
                   double *measure)
@@ -92,6 +104,9 @@ nw_copies_measure(const NwCopies *copies, const float *t, const int16_t *copy, i
 }
 
 /*
+ * How far the score of a copy is from that of its vector, at the most, where
+ * no measure of a copy was above max_measure.
+ *
  * Let d be the distance between query and vector, D that which the copy has
  * by nw_copies_measure().
  *
@@ -100,9 +115,10 @@ nw_copies_measure(const NwCopies *copies, const float *t, const int16_t *copy, i
  * difference of two floats and its square are off by 3 UNITs of the square,
  * together; the sum of dim of them in 16 lanes by another dim / 16 of the sum,
  * since no term is negative, folding the lanes and adding what is left over by
- * no more than 20; and so the root by half of all that.  The whole is taken for the half, which
- * leaves room for what double precision loses; and the exact engine's own scores and sums are off
- * by some units in their last place, which slack covers.
+ * no more than 20; and so the root by half of all that.  The whole is taken for
+ * the half, which leaves room for what double precision loses; and the exact
+ * engine's own scores and sums are off by some units in their last place, which
+ * slack covers.
  */
 double
 nw_copies_score_error(const NwCopies *copies, const NwQuery *query, double max_measure)

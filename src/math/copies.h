@@ -22,40 +22,18 @@
 /* What the copies of a support have in common. */
 typedef struct NwCopies
 {
-	double step;
+	double step;  /* a copy of k stands for k * step */
 	double error; /* no vector is farther from its copy */
 } NwCopies;
 
-/* True where a kernel's scores come from distances, which copies bound. */
 extern bool nw_copies_serves(NwKernel kernel);
-
-/* The largest magnitude among n numbers. */
 extern float nw_copies_magnitude(const float *x, int64_t n);
-
-/*
- * Choose the step for numbers up to a magnitude; false where it would be too
- * small or too large to compute with.
- */
 extern bool nw_copies_init(NwCopies *copies, double magnitude);
-
-/*
- * Copy n vectors x [n][dim], each times scale[i] where scale is given, and
- * widen the error to cover them.
- */
 extern void nw_copies_copy(NwCopies *copies, const float *x, const double *scale, int dim, int n,
                            int16_t *copy);
-
-/* Make a query ready: t [dim] is q / step. */
 extern void nw_copies_query(const NwCopies *copies, const NwQuery *query, float *t);
-
-/* measure[i] of the copies of n vectors, as nw_query_measure() has it, nearly */
 extern void nw_copies_measure(const NwCopies *copies, const float *t, const int16_t *copy, int dim,
                               int n, double *measure);
-
-/*
- * How far the score of a copy is from that of its vector, at the most, where
- * no measure of a copy was above max_measure.
- */
 extern double nw_copies_score_error(const NwCopies *copies, const NwQuery *query,
                                     double max_measure);
 

@@ -121,7 +121,7 @@ split(double x, double *k)
 	return from_bits((bits & MANTISSA_MASK) + ROOT_HALF_BITS) - 1.0;
 }
 
-/* Take a logarithm. */
+/* log(x): -HUGE_VAL for 0, HUGE_VAL for itself, NaN below 0. */
 double
 nw_log(double x)
 {
@@ -154,7 +154,7 @@ log1p_near_zero(double x)
 	return x - x2 * (low + x2 * (middle + x2 * high));
 }
 
-/* Take the logarithm of 1 + x. */
+/* log(1 + x) without losing the digits of a small x: as nw_log(1 + x). */
 double
 nw_log1p(double x)
 {
@@ -181,7 +181,7 @@ nw_log1p(double x)
 	return join(k, f, lost / sum);
 }
 
-/* Take an exponential. */
+/* exp(x): 0 and HUGE_VAL where it underflows and overflows. */
 double
 nw_exp(double x)
 {

@@ -14,13 +14,8 @@
 #ifndef NW_MATH_ELEMENTARY_H
 #define NW_MATH_ELEMENTARY_H
 
-/* log(x): -HUGE_VAL for 0, HUGE_VAL for itself, NaN below 0. */
 extern double nw_log(double x);
-
-/* log(1 + x) without losing the digits of a small x: as nw_log(1 + x). */
 extern double nw_log1p(double x);
-
-/* exp(x): 0 and HUGE_VAL where it underflows and overflows. */
 extern double nw_exp(double x);
 
 #endif /* NW_MATH_ELEMENTARY_H */

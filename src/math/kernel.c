@@ -19,7 +19,7 @@ static const char *const kernel_names[] = {"euclidean", "gaussian", "hypersphere
 
 #define KERNEL_COUNT ((int) (sizeof(kernel_names) / sizeof(kernel_names[0])))
 
-/* Look up a kernel by name. */
+/* Look up a kernel; false where there is none of that name. */
 bool
 nw_kernel_parse(const char *name, NwKernel *kernel)
 {
@@ -34,7 +34,6 @@ nw_kernel_parse(const char *name, NwKernel *kernel)
 	return false;
 }
 
-/* Name a kernel. */
 const char *
 nw_kernel_name(NwKernel kernel)
 {
@@ -48,14 +47,14 @@ nw_tau_is_valid(double tau)
 	return tau >= NW_TAU_MIN && tau <= NW_TAU_MAX;
 }
 
-/* Tell whether a kernel compares directions. */
+/* True where a kernel compares directions: supports need nw_inverse_norms(). */
 bool
 nw_kernel_needs_norms(NwKernel kernel)
 {
 	return kernel == NW_HYPERSPHERE || kernel == NW_COSINE;
 }
 
-/* Compute inverse norms of rows. */
+/* out[i] = 1 / |x[i]|, or 0 for a zero vector; x [n][dim] */
 void
 nw_inverse_norms(const float *x, int dim, int n, double *out)
 {
@@ -66,14 +65,14 @@ nw_inverse_norms(const float *x, int dim, int n, double *out)
 		out[i] = out[i] > 0 ? 1.0 / sqrt(out[i]) : 0.0;
 }
 
-/* Tell whether norms of rows are of use. */
+/* True where norms of rows are worth keeping beside their vectors. */
 bool
 nw_kernel_keeps_norms(NwKernel kernel)
 {
 	return kernel != NW_DOT;
 }
 
-/* Compute what is kept of rows. */
+/* What is kept of rows: |x|^2, or 1 / |x| where the kernel needs norms. */
 void
 nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out)
 {
@@ -83,7 +82,7 @@ nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out)
 		nw_simd->sqnorm(x, dim, n, out);
 }
 
-/* Make a query ready. */
+/* Make a query; space [dim] must outlive it. */
 void
 nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim, double *space)
 {
@@ -169,7 +168,10 @@ measure_distances_block(const double *q, const double *q2, int nq, int dim, cons
 		close_distances(q + (int64_t) i * dim, q2[i], x, dim, x2, n, measure + (int64_t) i * n);
 }
 
-/* Measure a query against rows. */
+/*
+ * measure[i] of n supports x [n][dim] and their nw_row_norms(), which may be
+ * NULL where the kernel does not need them: then they are computed on the way.
+ */
 void
 nw_query_measure(const NwQuery *query, const float *x, const double *norm, int n, double *measure)
 {
@@ -192,7 +194,11 @@ nw_query_measure(const NwQuery *query, const float *x, const double *norm, int n
 	}
 }
 
-/* Measure many queries against rows. */
+/*
+ * measure[i][j] of queries q [nq][dim] with their sqnorm [nq], each as NwQuery
+ * has them, and supports x [n][dim] with their norms, where the kernel keeps
+ * some: the bits of nw_query_measure().
+ */
 void
 nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm, int nq, int dim,
                        const float *x, const double *norm, int n, double *measure)
@@ -217,7 +223,7 @@ nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm, i
 	}
 }
 
-/* Turn measures into scores. */
+/* Turn measures into scores; the arrays may be the same. */
 void
 nw_query_score(const NwQuery *query, const double *measure, int n, double *score)
 {
@@ -259,7 +265,7 @@ nw_query_distance(const NwQuery *query, double measure)
 	return -measure;
 }
 
-/* Score a distance measured elsewhere. */
+/* The score of a distance that was measured elsewhere (euclidean kernel). */
 double
 nw_distance_score(double distance, double tau)
 {

@@ -64,50 +64,22 @@ typedef struct NwQuery
 	double sqnorm; /* |q|^2, where not scaled */
 } NwQuery;
 
-/* Look up a kernel; false where there is none of that name. */
 extern bool nw_kernel_parse(const char *name, NwKernel *kernel);
 extern const char *nw_kernel_name(NwKernel kernel);
-
 extern bool nw_tau_is_valid(double tau);
-
-/* True where a kernel compares directions: supports need nw_inverse_norms(). */
 extern bool nw_kernel_needs_norms(NwKernel kernel);
-
-/* out[i] = 1 / |x[i]|, or 0 for a zero vector; x [n][dim] */
 extern void nw_inverse_norms(const float *x, int dim, int n, double *out);
-
-/* Make a query; space [dim] must outlive it. */
 extern void nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim,
                           double *space);
-
-/*
- * What is worth keeping of rows beside their vectors: |x|^2, or 1 / |x| where
- * the kernel needs norms; false where nothing is.
- */
 extern bool nw_kernel_keeps_norms(NwKernel kernel);
 extern void nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out);
-
-/*
- * measure[i] of n supports x [n][dim] and their nw_row_norms(), which may be
- * NULL where the kernel does not need them: then they are computed on the way.
- */
 extern void nw_query_measure(const NwQuery *query, const float *x, const double *norm, int n,
                              double *measure);
-
-/*
- * measure[i][j] of queries q [nq][dim] with their sqnorm [nq], each as NwQuery
- * has them, and supports x [n][dim] with their norms, where the kernel keeps
- * some: the bits of nw_query_measure().
- */
 extern void nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm, int nq,
                                    int dim, const float *x, const double *norm, int n,
                                    double *measure);
-
-/* measure -> score and measure -> distance; the arrays may be the same */
 extern void nw_query_score(const NwQuery *query, const double *measure, int n, double *score);
 extern double nw_query_distance(const NwQuery *query, double measure);
-
-/* The score of a distance that was measured elsewhere (euclidean kernel). */
 extern double nw_distance_score(double distance, double tau);
 
 #endif /* NW_MATH_KERNEL_H */

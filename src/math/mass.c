@@ -36,7 +36,6 @@ join(uint64_t hi, uint64_t lo)
 	return ((nw_uint128) hi << 64) | lo;
 }
 
-/* Make a sum empty. */
 void
 nw_mass_clear(NwMass *mass)
 {
@@ -44,7 +43,6 @@ nw_mass_clear(NwMass *mass)
 	mass->top = -HUGE_VAL;
 }
 
-/* Tell whether nothing was added. */
 bool
 nw_mass_is_empty(const NwMass *mass)
 {
@@ -52,7 +50,8 @@ nw_mass_is_empty(const NwMass *mass)
 }
 
 /*
- * Raise the highest bin to top, dropping what falls below the lowest.
+ * Raise the highest bin to top, which is above it, dropping what falls below
+ * the lowest.
  *
  * Indexes beyond 2^53 leave gaps; the difference of two is exact all the same
  * wherever it is below NW_BINS.
@@ -100,7 +99,7 @@ nw_mass_merge(NwMass *mass, const NwMass *other)
 	}
 }
 
-/* Add terms to the masses of their classes. */
+/* Add terms i = 0 .. n - 1 to masses[class_of[i]]. */
 void
 nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bin,
                 const uint64_t *hi, const uint64_t *lo)
@@ -129,7 +128,10 @@ nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bi
 	}
 }
 
-/* Add terms to one mass. */
+/*
+ * Add terms i = 0 .. n - 1, all to one mass: the bits of n calls of
+ * nw_mass_add_split(), several times faster.
+ */
 void
 nw_mass_add_run(NwMass *mass, int n, const double *bin, const uint64_t *hi, const uint64_t *lo)
 {
@@ -188,7 +190,9 @@ add_split_scores(NwMass *mass, int n, const double *score)
 }
 
 /*
- * Add exponentials to one mass.
+ * Add exp(score[i]), i = 0 .. n - 1, all to one mass: the bits of
+ * nw_mass_add_run(), faster where the terms themselves are not asked for.
+ * -HUGE_VAL adds nothing.
  *
  * A larger score has no lower bin (the power of two that exp_split rounds to
  * grows with the score, and so does f where the power stays), so the largest
@@ -230,7 +234,17 @@ nw_mass_add_scores(NwMass *mass, int n, const double *score)
 	}
 }
 
-/* Take a term out of the value of a sum. */
+/*
+ * The value of a sum without one of its terms, by exact subtraction.
+ *
+ * True: *rest has the bits of a sum that never had the term.  False: the term
+ * was alone in the highest bin, and what it had pushed below the lowest one
+ * is missing from *rest.  *rest is then too low: by less than
+ * count * 2^-32 of itself where it is not below 2^-32 of the term, by any
+ * share of itself where it is, and it may be 0 though terms are left.  A
+ * caller that needs more adds up the others anew, or keeps an NwRemovable
+ * (removable.h), which is always exact.
+ */
 bool
 nw_mass_without(const NwMass *mass, double bin, uint64_t hi, uint64_t lo, NwScaled *rest)
 {
@@ -251,7 +265,7 @@ bit_length(uint64_t word)
 }
 
 /*
- * Round a sum to double precision, to nearest, ties to even.
+ * The value of a sum, rounded once: to nearest, ties to even.
  *
  * The bins are first added exactly: sum holds the words of the total, lowest
  * first, in units of the lowest bin.
@@ -339,7 +353,7 @@ nw_mass_value(const NwMass *mass)
 	return result;
 }
 
-/* Make exp(score) a number of its own. */
+/* exp(score) as a number of its own. */
 NwScaled
 nw_scaled_exp(double score)
 {
@@ -361,7 +375,7 @@ scale_by_power(double value, double exponent)
 	return ldexp(value, (int) exponent);
 }
 
-/* Order two numbers. */
+/* Negative, zero or positive as a is below, equal to or above b. */
 int
 nw_scaled_compare(NwScaled a, NwScaled b)
 {
@@ -371,7 +385,7 @@ nw_scaled_compare(NwScaled a, NwScaled b)
 	return (a.fraction > b.fraction) - (a.fraction < b.fraction);
 }
 
-/* Add numbers in the order given. */
+/* The sum of n numbers, in the order given. */
 NwScaled
 nw_scaled_sum(const NwScaled *values, int n)
 {
@@ -400,14 +414,14 @@ nw_scaled_sum(const NwScaled *values, int n)
 	return result;
 }
 
-/* Divide two numbers. */
+/* a / b as a double: 0 where it underflows; b is not 0. */
 double
 nw_scaled_ratio(NwScaled a, NwScaled b)
 {
 	return scale_by_power(a.fraction / b.fraction, a.exponent - b.exponent);
 }
 
-/* Make a mass ready to tell shares. */
+/* Make a mass ready; it is not 0. */
 void
 nw_shares_init(NwShares *shares, NwScaled mass)
 {
@@ -419,7 +433,7 @@ nw_shares_init(NwShares *shares, NwScaled mass)
 		shares->unit[k] = ldexp(1 / mass.fraction, (int) power - NW_BIN_BITS * k);
 }
 
-/* Take a logarithm. */
+/* The natural logarithm: -HUGE_VAL for 0. */
 double
 nw_scaled_log(NwScaled a)
 {
@@ -431,7 +445,7 @@ nw_scaled_log(NwScaled a)
 	return nw_log(a.fraction) + a.exponent * M_LN2;
 }
 
-/* Take the logarithm of a ratio. */
+/* log(a / b) without losing the digits of a ratio near 1; b is not 0. */
 double
 nw_scaled_log_ratio(NwScaled a, NwScaled b)
 {

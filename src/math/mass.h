@@ -51,11 +51,7 @@ typedef struct NwScaled
 
 extern void nw_mass_clear(NwMass *mass);
 extern bool nw_mass_is_empty(const NwMass *mass);
-
-/* Add exp(score). */
 extern void nw_mass_add(NwMass *mass, double score);
-
-/* Raise the highest bin to top, which is above it. */
 extern void nw_mass_raise(NwMass *mass, double top);
 
 /* Add a term as NwSimd.exp_split makes it. */
@@ -71,55 +67,18 @@ nw_mass_add_split(NwMass *mass, double bin, uint64_t hi, uint64_t lo)
 		mass->bin[(int) gap] += ((nw_uint128) hi << 64) | lo;
 }
 
-/* Add all terms of another sum. */
 extern void nw_mass_merge(NwMass *mass, const NwMass *other);
-
-/*
- * Add terms i = 0 .. n - 1 to masses[class_of[i]].
- */
 extern void nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bin,
                             const uint64_t *hi, const uint64_t *lo);
-
-/*
- * Add terms i = 0 .. n - 1, all to one mass: the bits of n calls of
- * nw_mass_add_split(), several times faster.
- */
 extern void nw_mass_add_run(NwMass *mass, int n, const double *bin, const uint64_t *hi,
                             const uint64_t *lo);
-
-/*
- * Add exp(score[i]), i = 0 .. n - 1, all to one mass: the same bits, faster
- * still where the terms themselves are not asked for.  -HUGE_VAL adds nothing.
- */
 extern void nw_mass_add_scores(NwMass *mass, int n, const double *score);
-
-/*
- * The value of a sum without one of its terms, by exact subtraction.
- *
- * True: *rest has the bits of a sum that never had the term.  False: the term
- * was alone in the highest bin, and what it had pushed below the lowest one
- * is missing from *rest.  *rest is then too low: by less than
- * count * 2^-32 of itself where it is not below 2^-32 of the term, by any
- * share of itself where it is, and it may be 0 though terms are left.  A
- * caller that needs more adds up the others anew, or keeps an NwRemovable
- * (removable.h), which is always exact.
- */
 extern bool nw_mass_without(const NwMass *mass, double bin, uint64_t hi, uint64_t lo,
                             NwScaled *rest);
-
-/* The value of a sum, rounded once to double precision. */
 extern NwScaled nw_mass_value(const NwMass *mass);
-
-/* exp(score) as a number of its own. */
 extern NwScaled nw_scaled_exp(double score);
-
-/* Negative, zero or positive as a is below, equal to or above b. */
 extern int nw_scaled_compare(NwScaled a, NwScaled b);
-
-/* The sum of n numbers, in the order given. */
 extern NwScaled nw_scaled_sum(const NwScaled *values, int n);
-
-/* a / b as a double: 0 where it underflows; b is not 0. */
 extern double nw_scaled_ratio(NwScaled a, NwScaled b);
 
 /*
@@ -136,7 +95,6 @@ typedef struct NwShares
 	                             * 2^52 in that bin is of the mass */
 } NwShares;
 
-/* Make a mass ready; it is not 0. */
 extern void nw_shares_init(NwShares *shares, NwScaled mass);
 
 /*
@@ -158,10 +116,7 @@ nw_share(const NwShares *shares, double bin, uint64_t hi, uint64_t lo)
 	return value * shares->unit[(int) gap];
 }
 
-/* The natural logarithm: -HUGE_VAL for 0. */
 extern double nw_scaled_log(NwScaled a);
-
-/* log(a / b) without losing the digits of a ratio near 1; b is not 0. */
 extern double nw_scaled_log_ratio(NwScaled a, NwScaled b);
 
 #endif /* NW_MATH_MASS_H */

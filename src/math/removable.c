@@ -8,7 +8,6 @@
 
 #include "math/elementary.h"
 
-/* Make a sum empty. */
 void
 nw_removable_clear(NwRemovable *sum)
 {
@@ -40,7 +39,7 @@ replace_largest(NwRemovable *sum, double bin, uint64_t hi, uint64_t lo)
 	sum->lo = lo;
 }
 
-/* Add terms. */
+/* Add n terms as NwSimd.exp_split makes them. */
 void
 nw_removable_add_run(NwRemovable *sum, int n, const double *bin, const uint64_t *hi,
                      const uint64_t *lo)
@@ -79,7 +78,7 @@ nw_removable_merge(NwRemovable *sum, const NwRemovable *other)
 	nw_mass_merge(&sum->others, &other->others);
 }
 
-/* Add all terms up. */
+/* The sum of all terms: the bits of an NwMass that was given them. */
 void
 nw_removable_mass(const NwRemovable *sum, NwMass *mass)
 {
@@ -89,7 +88,8 @@ nw_removable_mass(const NwRemovable *sum, NwMass *mass)
 }
 
 /*
- * Take a term out of the value of a sum.
+ * The value of the sum without one of its terms: the bits of an NwMass that
+ * was given the others, 0 only where there are none.
  *
  * Where it is the largest, the others were never mixed with it.  Where it is
  * not, what it may have pushed out of the others is too small to show beside
@@ -158,7 +158,16 @@ multiply(NwScaled a, NwScaled b)
 	return result;
 }
 
-/* Compute an influence. */
+/*
+ * The influence of a support on a query whose truth has a support.
+ *
+ * own: the support's label is the truth; term: exp(its score); rest: the mass
+ * of its class without it; others: the mass of all other classes.
+ *
+ * +HUGE_VAL where own and rest is 0 (the class loses its only support), and
+ * -HUGE_VAL where not own and nothing is left at all (then the truth had no
+ * support).  Otherwise finite; never NaN.
+ */
 double
 nw_influence_log(bool own, NwScaled term, NwScaled rest, NwScaled others)
 {

@@ -33,39 +33,17 @@
 typedef struct NwRemovable
 {
 	NwMass others; /* all terms but the largest */
-	double bin;    /* the largest; -HUGE_VAL where there is none */
-	uint64_t hi;
-	uint64_t lo;
+	double bin;    /* of the largest; -HUGE_VAL where there is none */
+	uint64_t hi;   /* of the largest */
+	uint64_t lo;   /* of the largest */
 } NwRemovable;
 
 extern void nw_removable_clear(NwRemovable *sum);
-
-/* Add n terms as NwSimd.exp_split makes them. */
 extern void nw_removable_add_run(NwRemovable *sum, int n, const double *bin, const uint64_t *hi,
                                  const uint64_t *lo);
-
-/* Add all terms of another sum. */
 extern void nw_removable_merge(NwRemovable *sum, const NwRemovable *other);
-
-/* The sum of all terms: the bits of an NwMass that was given them. */
 extern void nw_removable_mass(const NwRemovable *sum, NwMass *mass);
-
-/*
- * The value of the sum without one of its terms: the bits of an NwMass that
- * was given the others, 0 only where there are none.
- */
 extern NwScaled nw_removable_without(const NwRemovable *sum, double bin, uint64_t hi, uint64_t lo);
-
-/*
- * The influence of a support on a query whose truth has a support.
- *
- * own: the support's label is the truth; term: exp(its score); rest: the mass
- * of its class without it; others: the mass of all other classes.
- *
- * +HUGE_VAL where own and rest is 0 (the class loses its only support), and
- * -HUGE_VAL where not own and nothing is left at all (then the truth had no
- * support).  Otherwise finite; never NaN.
- */
 extern double nw_influence_log(bool own, NwScaled term, NwScaled rest, NwScaled others);
 
 #endif /* NW_MATH_REMOVABLE_H */

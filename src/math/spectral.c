@@ -57,6 +57,7 @@ block_rows(int dim)
 	return most > 1 ? most : 1;
 }
 
+/* The bytes that a matrix of so many columns works in: at most about 7 MB. */
 size_t
 nw_spectral_memory(int dim)
 {
@@ -77,6 +78,7 @@ clear(NwSpectral *matrix)
 	memset(matrix->product, 0, sizeof(double) * matrix->side * matrix->side);
 }
 
+/* Begin; space has nw_spectral_memory() bytes, aligned for double. */
 void
 nw_spectral_init(NwSpectral *matrix, int dim, bool from_below, void *space)
 {
@@ -252,6 +254,7 @@ multiply(NwSpectral *matrix)
 	}
 }
 
+/* Add a row [dim] of finite numbers, which is off by at most so much. */
 void
 nw_spectral_add(NwSpectral *matrix, const float *row, double off)
 {
@@ -267,6 +270,10 @@ nw_spectral_add(NwSpectral *matrix, const float *row, double off)
 		multiply(matrix);
 }
 
+/*
+ * Bound the norm of the rows added, and begin anew.  most is at least the norm,
+ * and least at most; it is 0 where nothing from below was asked for.
+ */
 void
 nw_spectral_norm(NwSpectral *matrix, double *most, double *least)
 {

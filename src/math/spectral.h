@@ -19,34 +19,24 @@
 
 typedef struct NwSpectral
 {
-	int dim;
+	int dim;         /* columns */
 	int side;        /* of the products */
 	int block;       /* rows gathered before they are multiplied */
 	bool from_below; /* bound the norm from there, too */
 	int n;           /* rows gathered */
 	double slack;    /* sum of squares of what rows may be off */
-	double most;     /* bounds on the squared norm of blocks done */
-	double least;
+	double most;     /* the squared norm of blocks done is not above */
+	double least;    /* the squared norm of blocks done is not below */
 	float *rows;     /* [block][dim], or [dim][block] */
 	double *wide;    /* some of these as double */
 	double *product; /* [side][side] */
-	double *power;   /* [side][side] */
-	float *narrow;   /* [side][side] */
+	double *power;   /* [side][side]: the product, raised and scaled */
+	float *narrow;   /* [side][side]: that power as float */
 } NwSpectral;
 
-/* The bytes that a matrix of so many columns works in: at most about 7 MB. */
 extern size_t nw_spectral_memory(int dim);
-
-/* Begin; space has nw_spectral_memory() bytes, aligned for double. */
 extern void nw_spectral_init(NwSpectral *matrix, int dim, bool from_below, void *space);
-
-/* Add a row [dim] of finite numbers, which is off by at most so much. */
 extern void nw_spectral_add(NwSpectral *matrix, const float *row, double off);
-
-/*
- * Bound the norm of the rows added, and begin anew.  most is at least the norm,
- * and least at most; it is 0 where nothing from below was asked for.
- */
 extern void nw_spectral_norm(NwSpectral *matrix, double *most, double *least);
 
 #endif /* NW_MATH_SPECTRAL_H */

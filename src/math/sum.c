@@ -18,7 +18,6 @@
 /* Negative indexes of bins are made positive before they are divided. */
 #define BIN_OFFSET 64
 
-/* Make a sum empty. */
 void
 nw_sum_clear(NwSum *sum)
 {
@@ -27,7 +26,7 @@ nw_sum_clear(NwSum *sum)
 	sum->below = false;
 }
 
-/* Add a number. */
+/* Add a number; NaN counts as nothing. */
 void
 nw_sum_add(NwSum *sum, double value)
 {
@@ -87,7 +86,10 @@ carry(NwMass *mass)
 	}
 }
 
-/* Round a sum. */
+/*
+ * The sum, rounded once; 0 of nothing.  Never NaN: an infinite term makes it
+ * infinite, HUGE_VAL where there were both.
+ */
 double
 nw_sum_value(const NwSum *sum)
 {

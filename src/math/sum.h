@@ -28,17 +28,8 @@ typedef struct NwSum
 } NwSum;
 
 extern void nw_sum_clear(NwSum *sum);
-
-/* Add a number; NaN counts as nothing. */
 extern void nw_sum_add(NwSum *sum, double value);
-
-/* Add all terms of another sum. */
 extern void nw_sum_merge(NwSum *sum, const NwSum *other);
-
-/*
- * The sum, rounded once; 0 of nothing.  Never NaN: an infinite term makes it
- * infinite, HUGE_VAL where there were both.
- */
 extern double nw_sum_value(const NwSum *sum);
 
 #endif /* NW_MATH_SUM_H */

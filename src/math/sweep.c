@@ -18,7 +18,7 @@
 #include "math/elementary.h"
 #include "math/simd/simd.h"
 
-/* Make a point without queries. */
+/* Make a point without queries; bins may be NULL. */
 void
 nw_sweep_point_init(NwSweepPoint *point, double tau, NwBins *bins)
 {
@@ -80,6 +80,16 @@ add_point(NwSweepPoint *point, const double *mass, int nclasses, int truth)
 		nw_bins_add(point->bins, 1 / sum, best == truth);
 }
 
+/*
+ * Add one query at all temperatures.
+ *
+ * score [rows] are its scores at temperature 1, NW_SCORE_NONE where a row is
+ * left out, rows sorted by class; log_weight [rows] may be NULL.  The order of
+ * a class's rows shows in the last digits, so it must follow from the rows.
+ * class_start [nclasses + 1] says where the rows of a class begin; truth is
+ * the query's class, or -1 where it has no support.  scratch is [rows], work
+ * [2 * nclasses].
+ */
 void
 nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
              const int64_t *class_start, int nclasses, int truth, double *scratch, double *work)
@@ -116,12 +126,14 @@ nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
 	}
 }
 
+/* Loss at a point, over the queries whose class has support. */
 double
 nw_sweep_loss(const NwSweep *sweep, int i)
 {
 	return nw_sum_value(&sweep->point[i].loss);
 }
 
+/* The mean of that loss; 0 where there are no such queries. */
 double
 nw_sweep_nll(const NwSweep *sweep, int i)
 {
@@ -130,6 +142,7 @@ nw_sweep_nll(const NwSweep *sweep, int i)
 	return seen > 0 ? nw_sweep_loss(sweep, i) / (double) seen : 0;
 }
 
+/* The point of the smallest mean loss; the first of equals. */
 int
 nw_sweep_best(const NwSweep *sweep)
 {
@@ -143,6 +156,11 @@ nw_sweep_best(const NwSweep *sweep)
 	return best;
 }
 
+/*
+ * Where a parabola through three points of the loss, over the logarithm of
+ * tau, has its minimum; the middle tau where it has none between the outer
+ * two.
+ */
 double
 nw_sweep_vertex(const double *tau, const double *nll)
 {

@@ -25,7 +25,6 @@ typedef struct NwSweepPoint
 	NwBins *bins; /* NULL where calibration is not asked for */
 } NwSweepPoint;
 
-/* Make a point without queries; bins may be NULL. */
 extern void nw_sweep_point_init(NwSweepPoint *point, double tau, NwBins *bins);
 
 typedef struct NwSweep
@@ -38,32 +37,12 @@ typedef struct NwSweep
 	                          * query; may be NULL */
 } NwSweep;
 
-/*
- * Add one query at all temperatures.
- *
- * score [rows] are its scores at temperature 1, NW_SCORE_NONE where a row is
- * left out, rows sorted by class; log_weight [rows] may be NULL.  The order of
- * a class's rows shows in the last digits, so it must follow from the rows.
- * class_start [nclasses + 1] says where the rows of a class begin; truth is
- * the query's class, or -1 where it has no support.  scratch is [rows], work
- * [2 * nclasses].
- */
 extern void nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
                          const int64_t *class_start, int nclasses, int truth, double *scratch,
                          double *work);
-
-/* Loss at a point, and its mean, over the queries whose class has support. */
 extern double nw_sweep_loss(const NwSweep *sweep, int i);
 extern double nw_sweep_nll(const NwSweep *sweep, int i);
-
-/* The point of the smallest mean loss; the first of equals. */
 extern int nw_sweep_best(const NwSweep *sweep);
-
-/*
- * Where a parabola through three points of the loss, over the logarithm of
- * tau, has its minimum; the middle tau where it has none between the outer
- * two.
- */
 extern double nw_sweep_vertex(const double *tau, const double *nll);
 
 #endif /* NW_MATH_SWEEP_H */
