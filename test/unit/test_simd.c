@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "math/simd/scalar.h"
 #include "math/simd/simd.h"
 
 static const char *const fast_names[] = {"avx2", "avx512"};

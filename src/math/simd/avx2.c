@@ -2,11 +2,12 @@
  * math/simd/avx2.c
  *		The inner loops in AVX2 with FMA and F16C.
  */
-#include "math/simd/simd.h"
+#include "math/simd/avx2.h"
 
 #if defined(__x86_64__)
 
 #include "math/simd/blocks_avx2.h"
+#include "math/simd/scalar.h"
 #include "math/simd/sums.h"
 #include "math/simd/vec_avx2.h"
 

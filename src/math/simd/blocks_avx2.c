@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #include <string.h>
 
-#include "math/simd/simd.h"
+#include "math/simd/avx2.h"
 #include "math/simd/sums.h"
 
 #define TARGET __attribute__((target("avx2,fma,f16c")))

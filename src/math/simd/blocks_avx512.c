@@ -17,7 +17,7 @@
 
 #include <immintrin.h>
 
-#include "math/simd/simd.h"
+#include "math/simd/avx512.h"
 #include "math/simd/sums.h"
 
 #define TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl")))

@@ -9,6 +9,11 @@
 #include <cpuid.h>
 #endif
 
+#include "math/simd/avx2.h"
+#include "math/simd/avx512.h"
+#include "math/simd/scalar.h"
+
+/* The implementation in use; scalar until nw_simd_init() has been called. */
 const NwSimd *nw_simd = &nw_simd_scalar;
 int nw_simd_ahead = NW_PREFETCH_BYTES;
 
@@ -54,7 +59,7 @@ cpu_features(void)
 
 #endif /* __x86_64__ */
 
-/* Find an implementation that this machine can run. */
+/* The named implementation, or NULL where this machine cannot run it. */
 const NwSimd *
 nw_simd_find(const char *name)
 {

@@ -199,7 +199,6 @@ typedef struct NwSimd
 	void (*half_to_float)(const uint16_t *half, int n, float *out);
 } NwSimd;
 
-/* The implementation in use; scalar until nw_simd_init() has been called. */
 extern const NwSimd *nw_simd;
 
 /*
@@ -211,15 +210,6 @@ extern const NwSimd *nw_simd;
 extern int nw_simd_ahead;
 
 extern void nw_simd_init(void);
-
-/* The named implementation, or NULL where this machine cannot run it. */
 extern const NwSimd *nw_simd_find(const char *name);
-
-/* The implementations, each in its own file. */
-extern const NwSimd nw_simd_scalar;
-#if defined(__x86_64__)
-extern const NwSimd nw_simd_avx2;
-extern const NwSimd nw_simd_avx512;
-#endif
 
 #endif /* NW_MATH_SIMD_SIMD_H */
