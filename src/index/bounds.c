@@ -11,7 +11,6 @@
 #include "pgstat.h"
 
 #include "index/bounds.h"
-#include "index/damage.h"
 #include "math/code_sum.h"
 #include "math/simd/simd.h"
 

@@ -6,10 +6,6 @@
  * -127 .. 127, is no farther from it than error.  From the code alone follow
  * bounds on the score of the vector; the proof is in code.c.
  *
- * The rows of a list have more to tell together than one by one.  What codes
- * miss goes in all directions, so over many rows most of it cancels out, and
- * how much does not is bounded by one number for all of them (spectral.h).
- *
  * A centre may be NULL everywhere: then it is the zero vector.
  *
  * Pure C: no PostgreSQL, no allocation, no errors.

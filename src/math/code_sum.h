@@ -1,37 +1,44 @@
 /*
  * math/code_sum.h
- *		Bounds on the sum over many rows that have codes.
+ *		Bound a sum over many rows by their codes.
+ *
+ * The rows of a list have more to tell together than one by one.  What codes
+ * miss goes in all directions, so over many rows most of it cancels out, and
+ * how much does not is bounded by one number for all of them (spectral.h).
  *
  * Pure C: no PostgreSQL, no allocation, no errors.
  */
 #ifndef NW_MATH_CODE_SUM_H
 #define NW_MATH_CODE_SUM_H
 
-#include "math/code.h"
+#include <stdbool.h>
 
-/* So many rows are added at a time, at most. */
-#define NW_CODE_SUM_MAX 512
+#include "math/code.h"
 
 /* What codes tell of the sum of exp(score) over rows of a list. */
 typedef struct NwCodeSum
 {
-	/* of all rows */
-	double half;   /* what is computed is off by no more, */
-	double missed; /* nor is anything from its code, */
-	double far;    /* nor is a distance longer */
+	/* known of all rows */
+	double half;   /* what is computed of a row is off by no more */
+	double missed; /* no row is farther from its code */
+	double far;    /* no distance is longer */
 	double slope;  /* of scores, by what codes miss */
 
-	/* of the rows added */
-	double top; /* the sums are relative to exp(top) */
-	NwMoments moments;
-	double reach; /* no score is farther from its middle */
-	double blur;  /* nor is a middle from what is computed */
-	double least; /* magnitude of a middle */
-	double more;  /* factor of the slope */
+	/* known of the rows added */
+	double top;        /* the sums are relative to exp(top) */
+	NwMoments moments; /* of the middles */
+	double reach;      /* no score is farther from its middle */
+	double blur;       /* no middle is farther from the computed one */
+	double least;      /* the least magnitude of a middle */
+	double more;       /* factor of the slope */
 } NwCodeSum;
 
 extern void nw_code_sum_init(NwCodeSum *sum, const NwCodeQuery *cq, double radius, double error,
                              double norm);
+
+/* Rows added at a time, at the most. */
+#define NW_CODE_SUM_MAX 512
+
 extern bool nw_code_sum_add(NwCodeSum *sum, const NwCodeQuery *cq, const float *dot,
                             const float *scale, const float *error, const float *sqnorm,
                             const float *norm, int n);

@@ -104,6 +104,9 @@ nw_copies_measure(const NwCopies *copies, const float *t, const int16_t *copy, i
 }
 
 /*
+ * How far the score of a copy is from that of its vector, at the most, where
+ * no measure of a copy was above max_measure.
+ *
  * Let d be the distance between query and vector, D that which the copy has
  * by nw_copies_measure().
  *
@@ -112,9 +115,10 @@ nw_copies_measure(const NwCopies *copies, const float *t, const int16_t *copy, i
  * difference of two floats and its square are off by 3 UNITs of the square,
  * together; the sum of dim of them in 16 lanes by another dim / 16 of the sum,
  * since no term is negative, folding the lanes and adding what is left over by
- * no more than 20; and so the root by half of all that.  The whole is taken for the half, which
- * leaves room for what double precision loses; and the exact engine's own scores and sums are off
- * by some units in their last place, which slack covers.
+ * no more than 20; and so the root by half of all that.  The whole is taken for
+ * the half, which leaves room for what double precision loses; and the exact
+ * engine's own scores and sums are off by some units in their last place, which
+ * slack covers.
  */
 double
 nw_copies_score_error(const NwCopies *copies, const NwQuery *query, double max_measure)

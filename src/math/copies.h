@@ -22,7 +22,7 @@
 /* What the copies of a support have in common. */
 typedef struct NwCopies
 {
-	double step;
+	double step;  /* a copy of k stands for k * step */
 	double error; /* no vector is farther from its copy */
 } NwCopies;
 

@@ -19,7 +19,7 @@ static const char *const kernel_names[] = {"euclidean", "gaussian", "hypersphere
 
 #define KERNEL_COUNT ((int) (sizeof(kernel_names) / sizeof(kernel_names[0])))
 
-/* Look up a kernel by name. */
+/* Look up a kernel; false where there is none of that name. */
 bool
 nw_kernel_parse(const char *name, NwKernel *kernel)
 {
@@ -34,7 +34,6 @@ nw_kernel_parse(const char *name, NwKernel *kernel)
 	return false;
 }
 
-/* Name a kernel. */
 const char *
 nw_kernel_name(NwKernel kernel)
 {
@@ -66,14 +65,14 @@ nw_inverse_norms(const float *x, int dim, int n, double *out)
 		out[i] = out[i] > 0 ? 1.0 / sqrt(out[i]) : 0.0;
 }
 
-/* Tell whether norms of rows are of use. */
+/* True where norms of rows are worth keeping beside their vectors. */
 bool
 nw_kernel_keeps_norms(NwKernel kernel)
 {
 	return kernel != NW_DOT;
 }
 
-/* Compute what is kept of rows. */
+/* What is kept of rows: |x|^2, or 1 / |x| where the kernel needs norms. */
 void
 nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out)
 {
@@ -83,15 +82,7 @@ nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out)
 		nw_simd->sqnorm(x, dim, n, out);
 }
 
-/* Make a query ready. */
-/* Give a query another temperature. */
-void
-nw_query_set_tau(NwQuery *query, double tau)
-{
-	query->tau = tau;
-	query->inverse_tau = 1.0 / tau;
-}
-
+/* Make a query; space [dim] must outlive it. */
 void
 nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim, double *space)
 {
@@ -231,7 +222,7 @@ nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm, i
 	}
 }
 
-/* Turn measures into scores. */
+/* Turn measures into scores; the arrays may be the same. */
 void
 nw_query_score(const NwQuery *query, const double *measure, int n, double *score)
 {

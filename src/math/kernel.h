@@ -64,22 +64,13 @@ typedef struct NwQuery
 	double sqnorm; /* |q|^2, where not scaled */
 } NwQuery;
 
-/* Look up a kernel; false where there is none of that name. */
 extern bool nw_kernel_parse(const char *name, NwKernel *kernel);
 extern const char *nw_kernel_name(NwKernel kernel);
 extern bool nw_tau_is_valid(double tau);
 extern bool nw_kernel_needs_norms(NwKernel kernel);
 extern void nw_inverse_norms(const float *x, int dim, int n, double *out);
-
-/* Make a query; space [dim] must outlive it. */
 extern void nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim,
                           double *space);
-extern void nw_query_set_tau(NwQuery *query, double tau);
-
-/*
- * What is worth keeping of rows beside their vectors: |x|^2, or 1 / |x| where
- * the kernel needs norms; false where nothing is.
- */
 extern bool nw_kernel_keeps_norms(NwKernel kernel);
 extern void nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out);
 extern void nw_query_measure(const NwQuery *query, const float *x, const double *norm, int n,
@@ -87,8 +78,6 @@ extern void nw_query_measure(const NwQuery *query, const float *x, const double 
 extern void nw_query_measure_block(NwKernel kernel, const double *q, const double *sqnorm, int nq,
                                    int dim, const float *x, const double *norm, int n,
                                    double *measure);
-
-/* measure -> score and measure -> distance; the arrays may be the same */
 extern void nw_query_score(const NwQuery *query, const double *measure, int n, double *score);
 extern double nw_query_distance(const NwQuery *query, double measure);
 extern double nw_distance_score(double distance, double tau);

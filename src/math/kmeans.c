@@ -12,63 +12,14 @@
  * very border of two clusters stays where it is.  It does so on every machine:
  * all operations are the same everywhere, and in the same order.
  */
-#include "math/kmeans_seed.h"
+#include "math/kmeans.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "math/kmeans_run.h"
+#include "math/kmeans_seed.h"
 #include "math/simd/simd.h"
-
-/* Take an array of the work space; a NULL space only counts. */
-static void *
-take(char **space, size_t *used, size_t size)
-{
-	void *result = *space == NULL ? NULL : *space + *used;
-
-	/* whole cache lines, so that arrays do not share one */
-	*used += (size + 63) / 64 * 64;
-	return result;
-}
-
-/* Lay the work space out; returns its size. */
-static size_t
-lay_out(NwKmeansRun *run, const NwKmeans *task, char *space)
-{
-	size_t n = (size_t) task->n;
-	size_t k = (size_t) task->k;
-	size_t dim = (size_t) task->dim;
-	size_t trials = (size_t) nw_kmeans_trials(task->k);
-	size_t most = k > trials ? k : trials;
-	size_t used = 0;
-
-	/* malloc() need not align to a cache line; 64 bytes more allow for that */
-	if (space != NULL)
-		space += -(uintptr_t) space % 64;
-
-	run->task = task;
-	run->n = task->n;
-	run->dim = task->dim;
-	run->k = task->k;
-	run->since_interrupt = 0;
-	run->trials = (int) trials;
-
-	run->centre = take(&space, &used, sizeof(double) * k * dim);
-	run->sum = take(&space, &used, sizeof(double) * k * dim);
-	run->moved = take(&space, &used, sizeof(double) * k);
-	run->apart = take(&space, &used, sizeof(double) * k * k);
-	run->nearest = take(&space, &used, sizeof(double) * k);
-	run->upper = take(&space, &used, sizeof(double) * n);
-	run->lower = take(&space, &used, sizeof(double) * n * k);
-	run->weight = take(&space, &used, sizeof(double) * n);
-	run->trial = take(&space, &used, sizeof(double) * n * trials);
-	run->candidate = take(&space, &used, sizeof(double) * trials * dim);
-	run->measure = take(&space, &used, sizeof(double) * most * NW_KMEANS_TILE);
-	run->tile = take(&space, &used, sizeof(float) * NW_KMEANS_TILE * dim);
-	run->todo = take(&space, &used, sizeof(int) * NW_KMEANS_TILE);
-	run->cluster = take(&space, &used, sizeof(int) * n);
-	run->count = take(&space, &used, sizeof(int) * k);
-	return used + 64;
-}
 
 /* Bytes of work space: about 8 * (n * (k + 7) + dim * (2 * k + 40) + k * k). */
 size_t
@@ -76,7 +27,7 @@ nw_kmeans_memory(const NwKmeans *task)
 {
 	NwKmeansRun run;
 
-	return lay_out(&run, task, NULL);
+	return nw_kmeans_lay_out(&run, task, nw_kmeans_trials(task->k), NULL);
 }
 
 /* Add a row to the sum of its cluster, or take it away. */
@@ -448,7 +399,7 @@ nw_kmeans(const NwKmeans *task, const float *const *row, void *work, float *cent
 		return 0;
 	}
 
-	(void) lay_out(&run, task, work);
+	(void) nw_kmeans_lay_out(&run, task, nw_kmeans_trials(task->k), work);
 	run.row = row;
 
 	/* assignment keeps the best so far */

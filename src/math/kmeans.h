@@ -27,8 +27,8 @@
 
 typedef struct NwKmeans
 {
-	int n; /* rows, at least 1 */
-	int dim;
+	int n;              /* rows, at least 1 */
+	int dim;            /* of a row */
 	int k;              /* clusters, at least 1 */
 	int restarts;       /* at least 1 */
 	int max_iterations; /* for each restart */

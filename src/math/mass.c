@@ -36,7 +36,6 @@ join(uint64_t hi, uint64_t lo)
 	return ((nw_uint128) hi << 64) | lo;
 }
 
-/* Make a sum empty. */
 void
 nw_mass_clear(NwMass *mass)
 {
@@ -44,7 +43,6 @@ nw_mass_clear(NwMass *mass)
 	mass->top = -HUGE_VAL;
 }
 
-/* Tell whether nothing was added. */
 bool
 nw_mass_is_empty(const NwMass *mass)
 {
@@ -52,7 +50,8 @@ nw_mass_is_empty(const NwMass *mass)
 }
 
 /*
- * Raise the highest bin to top, dropping what falls below the lowest.
+ * Raise the highest bin to top, which is above it, dropping what falls below
+ * the lowest.
  *
  * Indexes beyond 2^53 leave gaps; the difference of two is exact all the same
  * wherever it is below NW_BINS.
@@ -100,25 +99,7 @@ nw_mass_merge(NwMass *mass, const NwMass *other)
 	}
 }
 
-/* Add terms to the masses of their classes. */
-/* Split exp(score[i]), i = 0 .. n - 1, to terms; -HUGE_VAL becomes a term of nothing. */
-void
-nw_mass_split(const double *score, int n, double *bin, uint64_t *hi, uint64_t *lo)
-{
-	nw_simd->exp_split(score, n, bin, hi, lo);
-	for (int i = 0; i < n; i++)
-	{
-		if (score[i] == -HUGE_VAL)
-		{
-			bin[i] = -HUGE_VAL;
-			hi[i] = lo[i] = 0;
-		}
-	}
-}
-
-/*
- * Add terms i = 0 .. n - 1 to masses[class_of[i]].
- */
+/* Add terms i = 0 .. n - 1 to masses[class_of[i]]. */
 void
 nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bin,
                 const uint64_t *hi, const uint64_t *lo)
@@ -209,7 +190,9 @@ add_split_scores(NwMass *mass, int n, const double *score)
 }
 
 /*
- * Add exponentials to one mass.
+ * Add exp(score[i]), i = 0 .. n - 1, all to one mass: the bits of
+ * nw_mass_add_run(), faster where the terms themselves are not asked for.
+ * -HUGE_VAL adds nothing.
  *
  * A larger score has no lower bin (the power of two that exp_split rounds to
  * grows with the score, and so does f where the power stays), so the largest
@@ -282,7 +265,7 @@ bit_length(uint64_t word)
 }
 
 /*
- * Round a sum to double precision, to nearest, ties to even.
+ * The value of a sum, rounded once: to nearest, ties to even.
  *
  * The bins are first added exactly: sum holds the words of the total, lowest
  * first, in units of the lowest bin.
@@ -370,7 +353,7 @@ nw_mass_value(const NwMass *mass)
 	return result;
 }
 
-/* Make exp(score) a number of its own. */
+/* exp(score) as a number of its own. */
 NwScaled
 nw_scaled_exp(double score)
 {
@@ -438,7 +421,7 @@ nw_scaled_ratio(NwScaled a, NwScaled b)
 	return scale_by_power(a.fraction / b.fraction, a.exponent - b.exponent);
 }
 
-/* Make a mass ready to tell shares. */
+/* Make a mass ready; it is not 0. */
 void
 nw_shares_init(NwShares *shares, NwScaled mass)
 {

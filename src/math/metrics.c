@@ -13,7 +13,7 @@
 /* how far rounding may lead above 1: a sum of 2^20 terms, each with its own */
 #define ROUNDING 0x1p-32
 
-/* Tell how much memory n bins take. */
+/* Bytes of an NwBins of n bins. */
 size_t
 nw_bins_size(int n)
 {
@@ -28,7 +28,7 @@ nw_bins_init(NwBins *bins, int n)
 	bins->n = n;
 }
 
-/* Tell whether a number may be a probability; NaN may not. */
+/* True for a number in [0, 1], or a rounding above. */
 bool
 nw_confidence_is_valid(double confidence)
 {
@@ -42,7 +42,7 @@ nw_bins_border(int n, int i)
 	return (double) i / n;
 }
 
-/* Find the bin of a confidence. */
+/* The bin of a confidence. */
 int
 nw_bins_find(int n, double confidence)
 {
@@ -83,7 +83,7 @@ fixed_point(double confidence)
 	       (uint64_t) ((confidence - high) * 0x1p40);
 }
 
-/* Add a confidence to a bin. */
+/* Add a confidence to a bin of its own, zeroed at first. */
 void
 nw_bin_add(NwCalibrationBin *bin, double confidence, bool correct)
 {
@@ -92,7 +92,7 @@ nw_bin_add(NwCalibrationBin *bin, double confidence, bool correct)
 	bin->confidence += fixed_point(confidence);
 }
 
-/* Add a confidence. */
+/* Add a confidence to the bin where it belongs. */
 void
 nw_bins_add(NwBins *bins, double confidence, bool correct)
 {
@@ -138,21 +138,21 @@ distance(const NwCalibrationBin *bin)
 	return correct > bin->confidence ? correct - bin->confidence : bin->confidence - correct;
 }
 
-/* Take the mean confidence of a bin. */
+/* The mean; 0 of an empty bin. */
 double
 nw_bin_confidence(const NwCalibrationBin *bin)
 {
 	return mean(bin->confidence, bin->count);
 }
 
-/* Take the share of a bin that was correct. */
+/* The share that was correct; 0 of an empty bin. */
 double
 nw_bin_accuracy(const NwCalibrationBin *bin)
 {
 	return bin->count == 0 ? 0 : (double) bin->correct / (double) bin->count;
 }
 
-/* Take accuracy minus confidence of a bin. */
+/* Accuracy minus confidence. */
 double
 nw_bin_gap(const NwCalibrationBin *bin)
 {
@@ -162,7 +162,10 @@ nw_bin_gap(const NwCalibrationBin *bin)
 	return correct < bin->confidence ? -gap : gap;
 }
 
-/* Compute the expected calibration error. */
+/*
+ * Expected calibration error: the bins' |gap|, weighted by their share; 0 where
+ * nothing was added.
+ */
 double
 nw_bins_ece(const NwBins *bins)
 {
@@ -173,7 +176,7 @@ nw_bins_ece(const NwBins *bins)
 	return mean(sum, nw_bins_count(bins));
 }
 
-/* Compute the maximum calibration error. */
+/* Maximum calibration error: the largest |gap|; 0 where nothing was added. */
 double
 nw_bins_mce(const NwBins *bins)
 {

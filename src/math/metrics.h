@@ -41,23 +41,13 @@ extern void nw_bins_init(NwBins *bins, int n);
 extern bool nw_confidence_is_valid(double confidence);
 extern int nw_bins_find(int n, double confidence);
 extern double nw_bins_border(int n, int i);
-
-/* Add a confidence to its bin, or to a bin of its own, zeroed at first. */
 extern void nw_bins_add(NwBins *bins, double confidence, bool correct);
 extern void nw_bin_add(NwCalibrationBin *bin, double confidence, bool correct);
 extern void nw_bins_merge(NwBins *bins, const NwBins *other);
 extern int64_t nw_bins_count(const NwBins *bins);
-
-/* Mean confidence, share correct, and the latter minus the former; 0 where
- * the bin is empty. */
 extern double nw_bin_confidence(const NwCalibrationBin *bin);
 extern double nw_bin_accuracy(const NwCalibrationBin *bin);
 extern double nw_bin_gap(const NwCalibrationBin *bin);
-
-/*
- * Expected calibration error: the bins' |gap|, weighted by their share;
- * maximum calibration error: the largest |gap|.  0 where nothing was added.
- */
 extern double nw_bins_ece(const NwBins *bins);
 extern double nw_bins_mce(const NwBins *bins);
 

@@ -8,7 +8,6 @@
 
 #include "math/elementary.h"
 
-/* Make a sum empty. */
 void
 nw_removable_clear(NwRemovable *sum)
 {
@@ -89,7 +88,8 @@ nw_removable_mass(const NwRemovable *sum, NwMass *mass)
 }
 
 /*
- * Take a term out of the value of a sum.
+ * The value of the sum without one of its terms: the bits of an NwMass that
+ * was given the others, 0 only where there are none.
  *
  * Where it is the largest, the others were never mixed with it.  Where it is
  * not, what it may have pushed out of the others is too small to show beside

@@ -33,9 +33,9 @@
 typedef struct NwRemovable
 {
 	NwMass others; /* all terms but the largest */
-	double bin;    /* the largest; -HUGE_VAL where there is none */
-	uint64_t hi;
-	uint64_t lo;
+	double bin;    /* of the largest; -HUGE_VAL where there is none */
+	uint64_t hi;   /* of the largest */
+	uint64_t lo;   /* of the largest */
 } NwRemovable;
 
 extern void nw_removable_clear(NwRemovable *sum);

@@ -19,19 +19,19 @@
 
 typedef struct NwSpectral
 {
-	int dim;
+	int dim;         /* columns */
 	int side;        /* of the products */
 	int block;       /* rows gathered before they are multiplied */
 	bool from_below; /* bound the norm from there, too */
 	int n;           /* rows gathered */
 	double slack;    /* sum of squares of what rows may be off */
-	double most;     /* bounds on the squared norm of blocks done */
-	double least;
+	double most;     /* the squared norm of blocks done is not above */
+	double least;    /* the squared norm of blocks done is not below */
 	float *rows;     /* [block][dim], or [dim][block] */
 	double *wide;    /* some of these as double */
 	double *product; /* [side][side] */
-	double *power;   /* [side][side] */
-	float *narrow;   /* [side][side] */
+	double *power;   /* [side][side]: the product, raised and scaled */
+	float *narrow;   /* [side][side]: that power as float */
 } NwSpectral;
 
 extern size_t nw_spectral_memory(int dim);

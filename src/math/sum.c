@@ -18,7 +18,6 @@
 /* Negative indexes of bins are made positive before they are divided. */
 #define BIN_OFFSET 64
 
-/* Make a sum empty. */
 void
 nw_sum_clear(NwSum *sum)
 {

@@ -126,12 +126,14 @@ nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
 	}
 }
 
+/* Loss at a point, over the queries whose class has support. */
 double
 nw_sweep_loss(const NwSweep *sweep, int i)
 {
 	return nw_sum_value(&sweep->point[i].loss);
 }
 
+/* The mean of that loss; 0 where there are no such queries. */
 double
 nw_sweep_nll(const NwSweep *sweep, int i)
 {

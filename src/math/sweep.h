@@ -40,8 +40,6 @@ typedef struct NwSweep
 extern void nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
                          const int64_t *class_start, int nclasses, int truth, double *scratch,
                          double *work);
-
-/* Loss at a point, and its mean, over the queries whose class has support. */
 extern double nw_sweep_loss(const NwSweep *sweep, int i);
 extern double nw_sweep_nll(const NwSweep *sweep, int i);
 extern int nw_sweep_best(const NwSweep *sweep);

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "math/copies.h"
 #include "math/simd/scalar.h"
+#include "math/simd/simd.h"
 
 #define ROWS 9
 

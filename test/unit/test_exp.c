@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "math/simd/scalar.h"
+#include "math/simd/simd.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 

@@ -10,6 +10,7 @@
 #include "math/mass.h"
 #include "math/removable.h"
 #include "math/simd/scalar.h"
+#include "math/simd/simd.h"
 
 static const char *const names[] = {"scalar", "avx2", "avx512"};
 

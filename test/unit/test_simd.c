@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "math/simd/scalar.h"
+#include "math/simd/simd.h"
 
 static const char *const fast_names[] = {"avx2", "avx512"};
 

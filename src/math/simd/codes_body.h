@@ -115,15 +115,14 @@ code_dot(const float *t, const int8_t *code, int dim, int n, float *out)
 		UNROLL
 		for (int r = 0; r < VEC_CODE_ROWS; r++)
 			sum[r] = fold_float_groups(acc[r]);
-		if (rows == VEC_CODE_ROWS)
+		if (VEC_CODE_ROWS == 1 || rows == VEC_CODE_ROWS)
 			vf_fold_codes(sum, out + i);
 		else
 		{
 			float rest[VEC_CODE_ROWS];
 
 			vf_fold_codes(sum, rest);
-			for (int r = 0; r < rows; r++)
-				out[i + r] = rest[r];
+			memcpy(out + i, rest, sizeof(float) * rows);
 		}
 	}
 }

@@ -96,7 +96,7 @@ exp_split(const double *score, int n, double *bin, uint64_t *hi, uint64_t *lo)
 		/* the addition of 0 where p >= 1 turns a power of -0 into 0 */
 		power = power + vd_if(vd_lt(p, vd_all(1.0)), vd_all(-1.0));
 		b = vd_floor(power * (1.0 / NW_BIN_BITS));
-		shift = vd_integer(vd_fnma(b, vd_all(NW_BIN_BITS), power));
+		shift = vd_integer(vd_mul_sub(b, vd_all(NW_BIN_BITS), power));
 
 		vd_store_upto(bin + i, b, n - i);
 		vi_store_upto(lo + i, vi_shl(mantissa, shift), n - i);
@@ -154,13 +154,7 @@ exp_sum(const double *score, int n, double factor, double shift)
 			sum[g] = sum[g] + vd_if(vm_first(k), s);
 		}
 	}
-	UNROLL
-	for (int half = SUMS / 2; half > 0; half /= 2)
-	{
-		UNROLL
-		for (int g = 0; g < half; g++)
-			sum[g] = sum[g] + sum[g + half];
-	}
+	fold_onto(sum, SUMS, 1);
 	return vd_fold(sum[0]);
 }
 
@@ -223,17 +217,15 @@ static TARGET void
 bin_sum(double top, int n, const double *bin, const uint64_t *hi, const uint64_t *lo, uint64_t *low,
         uint64_t *high)
 {
-	/* of the highest b + 1 bins */
+	/* sums of the highest bin, of two, of three */
 	vi low_sum[BINS];
 	vi high_sum[BINS];
-	uint64_t rest_low[BINS] = {0};
-	uint64_t rest_high[BINS] = {0};
 	int i = 0;
 
 #pragma GCC unroll 3
 	for (int b = 0; b < BINS; b++)
 		low_sum[b] = high_sum[b] = vi_all(0);
-	for (; MORE(i, n, VD); i += VD)
+	for (; VD > 1 && MORE(i, n, VD); i += VD)
 	{
 		int k = LEFT(i, n, VD);
 		/* beyond 2^53 top - 1 may be top; the gap is exact where it counts */
@@ -252,20 +244,22 @@ bin_sum(double top, int n, const double *bin, const uint64_t *hi, const uint64_t
 			high_sum[b] = vi_add_if(in, high_sum[b], h);
 		}
 	}
-
-	if (!VEC_MASKS && i < n)
-		nw_simd_scalar.bin_sum(top, n - i, bin + i, hi + i, lo + i, rest_low, rest_high);
-#pragma GCC unroll 3
-	for (int b = BINS - 1; b > 0; b--)
-	{
-		low_sum[b] = low_sum[b] - low_sum[b - 1];
-		high_sum[b] = high_sum[b] - high_sum[b - 1];
-	}
 #pragma GCC unroll 3
 	for (int b = 0; b < BINS; b++)
 	{
-		low[b] = rest_low[b] + vi_total(low_sum[b]);
-		high[b] = rest_high[b] + vi_total(high_sum[b]);
+		low[b] = vi_total(b > 0 ? low_sum[b] - low_sum[b - 1] : low_sum[b]);
+		high[b] = vi_total(b > 0 ? high_sum[b] - high_sum[b - 1] : high_sum[b]);
+	}
+
+	/* one by one: which bin is as good as random, see nw_mass_scatter() */
+	for (; i < n; i++)
+	{
+		double gap = top - bin[i];
+		uint64_t keep = -(uint64_t) (gap < BINS);
+		int b = (gap >= 1) + (gap >= 2);
+
+		low[b] += lo[i] & keep & UINT32_MAX;
+		high[b] += ((hi[i] << 32) | (lo[i] >> 32)) & keep;
 	}
 }
 

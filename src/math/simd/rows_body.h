@@ -9,8 +9,22 @@
 
 #define GROUPS (NW_LANES / VD)
 
-/* The highest bit of a positive number. */
-#define HIGHEST(i) (1 << (31 - __builtin_clz(i)))
+/*
+ * Fold n vectors to so many: the upper half onto the lower, again and again.
+ * One flat loop, since compilers keep no array in registers that two loops
+ * within each other go over.
+ */
+static INLINE void
+fold_onto(vd *v, const int n, const int rest)
+{
+	UNROLL
+	for (int i = n - 1; i >= rest; i--)
+	{
+		int half = rest << (31 - __builtin_clz(i / rest));
+
+		v[i - half] = v[i - half] + v[i];
+	}
+}
 
 /* Accumulate one dimension in each lane. */
 static INLINE vd
@@ -38,7 +52,6 @@ sum_rows(SumKind kind, const int rows, const double *q, const float *x, const do
          int dim, double *out)
 {
 	vd acc[VEC_ROWS * GROUPS];
-	vd sum[VEC_ROWS];
 	vd s[VEC_ROWS];
 	vd part = vd_all(0);
 	int rest = dim % NW_LANES;
@@ -91,16 +104,11 @@ sum_rows(SumKind kind, const int rows, const double *q, const float *x, const do
 		}
 	}
 
-	UNROLL
-	for (int a = rows * GROUPS - 1; a >= rows; a--)
-		acc[a - rows * HIGHEST(a / rows)] = acc[a - rows * HIGHEST(a / rows)] + acc[a];
-	UNROLL
-	for (int r = 0; r < rows; r++)
-		sum[r] = acc[r];
+	fold_onto(acc, rows * GROUPS, rows);
 	if (rows == VEC_ROWS)
-		vd_fold_rows(sum, out);
+		vd_fold_rows(acc, out);
 	else
-		*out = vd_fold(sum[0]);
+		*out = vd_fold(acc[0]);
 }
 
 /* Add up n rows. */
@@ -168,12 +176,8 @@ sum_both(const int rows, const double *q, const float *x, int dim, double *dots,
 		q += NW_LANES;
 		x += NW_LANES;
 	}
-	UNROLL
-	for (int a = rows * GROUPS - 1; a >= rows; a--)
-	{
-		d[a - rows * HIGHEST(a / rows)] = d[a - rows * HIGHEST(a / rows)] + d[a];
-		s[a - rows * HIGHEST(a / rows)] = s[a - rows * HIGHEST(a / rows)] + s[a];
-	}
+	fold_onto(d, rows * GROUPS, rows);
+	fold_onto(s, rows * GROUPS, rows);
 	UNROLL
 	for (int r = 0; r < rows; r++)
 	{

@@ -5,6 +5,7 @@
  * These are the reference: the others give the same bits.
  */
 #include "math/simd/scalar.h"
+
 #include "math/simd/sums.h"
 #include "math/simd/vec_scalar.h"
 

@@ -13,6 +13,11 @@
 #include <cpuid.h>
 #endif
 
+#include "math/simd/avx2.h"
+#include "math/simd/avx512.h"
+#include "math/simd/scalar.h"
+
+/* The implementation in use; scalar until nw_simd_init() has been called. */
 const NwSimd *nw_simd = &nw_simd_scalar;
 int nw_simd_ahead = NW_PREFETCH_BYTES;
 

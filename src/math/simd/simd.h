@@ -199,7 +199,6 @@ typedef struct NwSimd
 	void (*half_to_float)(const uint16_t *half, int n, float *out);
 } NwSimd;
 
-/* The implementation in use; scalar until nw_simd_init() has been called. */
 extern const NwSimd *nw_simd;
 
 /*

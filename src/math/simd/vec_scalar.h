@@ -5,49 +5,54 @@
  * The loops (*_body.h) are written once, in terms of vectors, and compiled for
  * each instruction set: scalar.c, avx2.c and avx512.c include the set's own
  * header and then table_body.h.  A new set, NEON say, is a vec_neon.h with the
- * names below, a neon.c, and a line in simd.c.
+ * names below, a neon.c and neon.h like those of AVX2, and a line in
+ * nw_simd_find() and nw_simd_init().
  *
- * Types.  vd: VD doubles.  vf: VF floats.  vi: VD integers of 64 bits.  vm: one
- * bit for each lane of a vd.  VD divides 8, and VF 16.  Operators + - * / of vd
- * and vf, + - & | << >> of vi work as for numbers, also with a number in place
- * of one vector.
+ * The set.  VEC_NAME and VEC_TABLE: what it and its table are called.  TARGET
+ * and INLINE go before functions, UNROLL before loops over registers.
+ * VEC_MASKS: 1 where the first k lanes cost no more than all of them.  Where it
+ * is 0, what is left over at the end of many loops is done in plain C, and
+ * operations with a star below are asked for whole vectors only.  VEC_ROWS,
+ * VEC_BOTH_ROWS, VEC_CODE_ROWS, VEC_COPY_ROWS: so many rows are added up side
+ * by side.  VEC_EXP_BINS: exp_bins pays; it needs vi_ge, vm_and_not and
+ * vm_every besides.  BLOCKS(name), in the .c file: hand-written tiles for
+ * blocks of queries; without it they go by single queries.
  *
- * TARGET and INLINE go before functions, UNROLL before loops over registers.
- * VEC_MASKS is 1 where taking the first k lanes costs no more than all of
- * them; where it is 0, what is left over at the end of many loops is done in
- * plain C, and the functions with * below are asked for whole vectors only.
- * VEC_ROWS, VEC_BOTH_ROWS, VEC_CODE_ROWS and VEC_COPY_ROWS: so many rows are
- * added up side by side.  VEC_EXP_BINS: exp_bins pays.  prefetch(address).
+ * Types.  vd: VD doubles.  vf: VF floats.  vi: VD unsigned integers of 64 bits.
+ * vm: yes or no for each lane of a vd.  VD divides 8, and VF 16.  Operators
+ * + - * / of vd and vf and + - & | << >> of vi work as for numbers, also with
+ * one number in place of a vector.
  *
- * Numbers in all lanes: vd_all, vf_all, vi_all.  To have a vector in a register
- * that a compiler would load again for each use: vd_keep.  From memory: vd_load.  The
- * first k numbers, or as many as there are lanes:
- * vd_load_upto(p, k, what else), vd_store_upto(p, v, k), vi_load_upto*,
- * vi_store_upto, vf_load_upto*, vf_store_upto*.  Widened from float, int8_t,
- * int16_t and half precision, rounded to float, and integers made int16_t:
- * vd_load_floats_upto(p, k), vf_load_bytes_upto*, vf_load_shorts_upto*,
- * vf_load_halves_upto*, vd_store_floats_upto*, vd_store_shorts_upto*.  One
- * half: widen_half.
+ * Numbers in all lanes: vd_all, vf_all, vi_all.
+ *
+ * From and to memory.  vd_load; vd_keep: hold a vector in a register that a
+ * compiler would load again for each use; prefetch(address).  The first k
+ * numbers, or as many as there are lanes: vd_load_upto(p, k, what the other
+ * lanes are), vd_store_upto(p, v, k), vi_store_upto, vi_load_upto*,
+ * vf_load_upto*, vf_store_upto*.  Widened: vd_load_floats_upto,
+ * vf_load_bytes_upto*, vf_load_shorts_upto*, vf_load_halves_upto*, and
+ * widen_half for one where VEC_MASKS is 0.  Narrowed: vd_store_floats_upto*,
+ * vd_store_shorts_upto* (of integers).
  *
  * Rounded once: vd_fma(a, b, c) is a * b + c, vd_fms a * b - c, vd_fnma
- * c - a * b.  Fused or not, whatever is faster, where digits need not be the
- * same everywhere: vd_mul_add, vd_mul_sub (c - a * b), vf_mul_add, vd_triple
- * (a * b * c + d), and vd_divide(a, vd_divisor(x)).
+ * c - a * b.  Fused or not, whatever is faster, where it does not show or need
+ * not be the same everywhere: vd_mul_add, vd_mul_sub (c - a * b), vf_mul_add,
+ * vd_triple (a * b * c + d), vd_divide(a, vd_divisor(x)).
  *
  * vd_min(a, b), vd_max(a, b): b where a is not smaller, or not larger, NaN
- * included.  vd_abs, vd_sqrt, vd_round (to even), vd_floor.
+ * included.  vd_abs; vd_sqrt, correctly rounded; vd_round (to even), vd_floor.
  *
- * Lanes: vd_lt, vd_gt, vd_ge, vd_not_gt; vm_none(), vm_first(k),
- * vm_and, vm_or, vm_any.  vd_if(m, a): 0 where m is not.  vd_pick(m, a, b): a where m is, else
- * b.  vi_if, vi_add_if(m, a, b): a + b where m is, else a.
+ * Lanes: vd_lt, vd_gt, vd_ge, vd_not_gt; vm_none(), vm_first(k), vm_and, vm_or,
+ * vm_any.  vd_if(m, a), vi_if: a where m is, else 0.  vd_pick(m, a, b): a where
+ * m is, else b.  vi_add_if(m, a, b): a + b where m is, else a.
  *
- * Bits: vd_bits, vi_double, vd_integer (of a small one that is not negative),
- * vi_shl(a, n) and vi_shr(a, n) by lanes, where a shift by 64 gives 0.
+ * Bits: vd_bits, vi_double; vd_integer, of a small one that is not negative;
+ * vi_shl(a, n), vi_shr(a, n) lane by lane, where a shift by 64 gives 0.
  *
- * All lanes: vd_fold (lane i with lane i + half of them, again and again),
- * vd_fold_rows(v, out) of VEC_ROWS vectors; vd_add_lanes(sum, v) in any order;
- * vd_least, vd_most, vi_total.  vf_fold_codes(v, out), vf_fold_copies(v, out)
- * of VEC_CODE_ROWS and VEC_COPY_ROWS vectors, in any order.
+ * All lanes.  vd_fold: lane i and lane i + VD / 2 added, and so on down to one,
+ * in this very order; vd_fold_rows(v, out) of VEC_ROWS vectors.  In any order:
+ * vd_add_lanes(start, v), vd_least, vd_most, vi_total; vf_fold_codes(v, out)
+ * and vf_fold_copies(v, out) of VEC_CODE_ROWS and VEC_COPY_ROWS vectors.
  */
 #ifndef NW_MATH_SIMD_VEC_SCALAR_H
 #define NW_MATH_SIMD_VEC_SCALAR_H
