@@ -11,6 +11,7 @@
 #include "pgstat.h"
 
 #include "index/bounds.h"
+#include "index/damage.h"
 #include "math/code_sum.h"
 #include "math/simd/simd.h"
 

@@ -82,6 +82,14 @@ nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out)
 		nw_simd->sqnorm(x, dim, n, out);
 }
 
+/* Give a query another temperature. */
+void
+nw_query_set_tau(NwQuery *query, double tau)
+{
+	query->tau = tau;
+	query->inverse_tau = 1.0 / tau;
+}
+
 /* Make a query; space [dim] must outlive it. */
 void
 nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim, double *space)

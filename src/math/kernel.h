@@ -71,6 +71,7 @@ extern bool nw_kernel_needs_norms(NwKernel kernel);
 extern void nw_inverse_norms(const float *x, int dim, int n, double *out);
 extern void nw_query_init(NwQuery *query, NwKernel kernel, double tau, const float *x, int dim,
                           double *space);
+extern void nw_query_set_tau(NwQuery *query, double tau);
 extern bool nw_kernel_keeps_norms(NwKernel kernel);
 extern void nw_row_norms(NwKernel kernel, const float *x, int dim, int n, double *out);
 extern void nw_query_measure(const NwQuery *query, const float *x, const double *norm, int n,

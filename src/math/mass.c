@@ -99,6 +99,21 @@ nw_mass_merge(NwMass *mass, const NwMass *other)
 	}
 }
 
+/* Split exp(score[i]), i = 0 .. n - 1, to terms; -HUGE_VAL becomes a term of nothing. */
+void
+nw_mass_split(const double *score, int n, double *bin, uint64_t *hi, uint64_t *lo)
+{
+	nw_simd->exp_split(score, n, bin, hi, lo);
+	for (int i = 0; i < n; i++)
+	{
+		if (score[i] == -HUGE_VAL)
+		{
+			bin[i] = -HUGE_VAL;
+			hi[i] = lo[i] = 0;
+		}
+	}
+}
+
 /* Add terms i = 0 .. n - 1 to masses[class_of[i]]. */
 void
 nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bin,

@@ -67,6 +67,7 @@ nw_mass_add_split(NwMass *mass, double bin, uint64_t hi, uint64_t lo)
 		mass->bin[(int) gap] += ((nw_uint128) hi << 64) | lo;
 }
 
+extern void nw_mass_split(const double *score, int n, double *bin, uint64_t *hi, uint64_t *lo);
 extern void nw_mass_merge(NwMass *mass, const NwMass *other);
 extern void nw_mass_scatter(NwMass *masses, const int32_t *class_of, int n, const double *bin,
                             const uint64_t *hi, const uint64_t *lo);

@@ -8,7 +8,7 @@
  * names below, a neon.c and neon.h like those of AVX2, and a line in
  * nw_simd_find() and nw_simd_init().
  *
- * The set.  VEC_NAME and VEC_TABLE: what it and its table are called.  TARGET
+ * The set.  VEC_NAME: what it is called.  TARGET
  * and INLINE go before functions, UNROLL before loops over registers.
  * VEC_MASKS: 1 where the first k lanes cost no more than all of them.  Where it
  * is 0, what is left over at the end of many loops is done in plain C, and
