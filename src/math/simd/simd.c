@@ -4,10 +4,6 @@
  */
 #include "math/simd/simd.h"
 
-#include "math/simd/avx2.h"
-#include "math/simd/avx512.h"
-#include "math/simd/scalar.h"
-
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
