@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/message.h"
 #include "base/text.h"
 #include "cli/options.h"
@@ -183,7 +184,7 @@ take(void *into, int code)
 				nw_usage_error(WHO, "option --channels wants 1 or 3");
 			break;
 		case OPT_DIM:
-			o->dim = (int) nw_parse_int(WHO, "dim", optarg, 0, 16000);
+			o->dim = (int) nw_parse_int(WHO, "dim", optarg, 0, NW_MAX_VECTOR_DIM);
 			break;
 		case OPT_MEAN:
 			o->n_mean = nw_parse_list(WHO, "mean", optarg, o->mean, 3);

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/message.h"
 #include "base/text.h"
 #include "db/embedding_table.h"
 #include "db/pg.h"
-
-#define MAX_VECTOR_DIM 16000 /* pgvector's limit for a vector column */
 
 /* Check that a table there is can take the rows. */
 static void
@@ -70,9 +69,9 @@ nw_embedding_table_open(PGconn *c, const char *name, const char *id_type, int di
 	NwEmbeddingTable t = {.conn = c, .relation = nw_pg_relation(c, name)};
 	char *vector_schema = nw_pg_extension(c, "vector");
 
-	if (dim > MAX_VECTOR_DIM)
+	if (dim > NW_MAX_VECTOR_DIM)
 		nw_fatal("embeddings of %d dimensions do not fit a vector column (at most %d)", dim,
-		         MAX_VECTOR_DIM);
+		         NW_MAX_VECTOR_DIM);
 	if (t.relation == NULL)
 	{
 		t.relation = create_table(c, name, id_type, dim, vector_schema);
