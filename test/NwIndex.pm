@@ -4,7 +4,24 @@ use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT = qw(install_helpers);
+our @EXPORT = qw(install_helpers read_file BLOCK HEADER TAIL $META $LABELS $LISTS $CENTRES $CODES $VECTORS $TREE);
+
+# A page: its size, where its content begins, where what all pages end with does
+use constant { BLOCK => 8192, HEADER => 24, TAIL => 8184 };
+
+# The kinds of pages, as src/index/page.h numbers them
+our ($META, $LABELS, $LISTS, $CENTRES, $CODES, $VECTORS, $TREE) = (1 .. 7);
+
+# Read all bytes of a file.
+sub read_file
+{
+	my ($file) = @_;
+	open(my $handle, '<:raw', $file) or die "could not open $file: $!";
+	local $/ = undef;
+	my $content = <$handle>;
+	close $handle;
+	return $content;
+}
 
 # Create the extension, and functions that ask a set everything by one engine or
 # by both.  Queries are rows of a table "queries" (id, e).

@@ -440,7 +440,7 @@ check_list(Check *check, uint32 number)
 	for (int j = 0; j < layout->dim; j++)
 	{
 		if (!isfinite(check->centre[j]))
-			report(check, "The center of list %u is not finite.", number);
+			report(check, "The centre of list %u is not finite.", number);
 	}
 	if (number != NW_COMMON_LIST &&
 	    (list.class >= (uint32) check->images->n ||

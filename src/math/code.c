@@ -74,9 +74,9 @@ nw_round_up(double value)
 
 /* One number of a vector as seen from its centre. */
 static inline double
-residual(const float *x, const float *center, int j)
+residual(const float *x, const float *centre, int j)
 {
-	return center ? (double) x[j] - center[j] : x[j];
+	return centre ? (double) x[j] - centre[j] : x[j];
 }
 
 /* |x|, in double. */
@@ -92,11 +92,11 @@ length(const float *x, int dim)
 }
 
 /*
- * Encode x [dim] against center [dim] as code [dim].  A vector too large for
+ * Encode x [dim] against centre [dim] as code [dim].  A vector too large for
  * the arithmetic has an infinite error, and a code of zeros.
  */
 void
-nw_code_encode(const float *x, const float *center, int dim, int8_t *code, NwCodeInfo *info)
+nw_code_encode(const float *x, const float *centre, int dim, int8_t *code, NwCodeInfo *info)
 {
 	double norm = length(x, dim);
 	double largest = 0;
@@ -109,7 +109,7 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code, NwCod
 
 	for (int j = 0; j < dim; j++)
 	{
-		double size = fabs(residual(x, center, j));
+		double size = fabs(residual(x, centre, j));
 
 		largest = largest > size ? largest : size;
 	}
@@ -122,7 +122,7 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code, NwCod
 
 	for (int j = 0; j < dim; j++)
 	{
-		double r = residual(x, center, j);
+		double r = residual(x, centre, j);
 		double k = (r * inverse + ROUND) - ROUND;
 
 		code[j] = (int8_t) k;
@@ -136,7 +136,7 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code, NwCod
 		scale = (float) (scale * (product / squares));
 	for (int j = 0; j < dim; j++)
 	{
-		double rest = residual(x, center, j) - code[j] * (double) scale;
+		double rest = residual(x, centre, j) - code[j] * (double) scale;
 
 		missed += rest * rest;
 	}
@@ -158,29 +158,29 @@ nw_code_encode(const float *x, const float *center, int dim, int8_t *code, NwCod
 }
 
 /*
- * What a code misses, x - center - scale * code, as rest [dim].  Returns by how
+ * What a code misses, x - centre - scale * code, as rest [dim].  Returns by how
  * much that may be off; it is of no use where error is +inf.
  */
 double
-nw_code_residual(const float *x, const float *center, int dim, const int8_t *code,
+nw_code_residual(const float *x, const float *centre, int dim, const int8_t *code,
                  const NwCodeInfo *info, float *rest)
 {
 	for (int j = 0; j < dim; j++)
-		rest[j] = (float) (residual(x, center, j) - code[j] * (double) info->scale);
+		rest[j] = (float) (residual(x, centre, j) - code[j] * (double) info->scale);
 
 	/* rounded to float, from differences in double */
 	return UNIT * info->error + 4 * DBL_EPSILON * sqrt(info->sqnorm) + TINY * sqrt(dim);
 }
 
-/* |x - center|, rounded up: what a ball's radius must not be below */
+/* |x - centre|, rounded up: what a ball's radius must not be below */
 float
-nw_code_distance_up(const float *x, const float *center, int dim)
+nw_code_distance_up(const float *x, const float *centre, int dim)
 {
 	double sum = 0;
 
 	for (int j = 0; j < dim; j++)
 	{
-		double r = residual(x, center, j);
+		double r = residual(x, centre, j);
 
 		sum += r * r;
 	}
@@ -201,31 +201,31 @@ query_length(const NwQuery *query)
 	return 0;
 }
 
-/* q . center */
+/* q . centre */
 static double
-query_dot(const NwQuery *query, const float *center)
+query_dot(const NwQuery *query, const float *centre)
 {
 	double dot = 0;
 
-	if (center)
-		nw_simd->dot(query->q, center, query->dim, 1, &dot);
+	if (centre)
+		nw_simd->dot(query->q, centre, query->dim, 1, &dot);
 	return dot;
 }
 
-/* |q - center|^2 */
+/* |q - centre|^2 */
 static double
-query_sqdist(const NwQuery *query, const float *center)
+query_sqdist(const NwQuery *query, const float *centre)
 {
 	double sqdist = query->sqnorm;
 
-	if (center)
-		nw_simd->sqdist(query->q, center, query->dim, 1, &sqdist);
+	if (centre)
+		nw_simd->sqdist(query->q, centre, query->dim, 1, &sqdist);
 	return sqdist;
 }
 
 /* Make a query ready; t [dim] must outlive it. */
 void
-nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center, float *t)
+nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *centre, float *t)
 {
 	NwCodeLine *line = &cq->line;
 	double share = (query->dim / NW_LANES + 16) * UNIT;
@@ -236,7 +236,7 @@ nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center, float 
 	memset(line, 0, sizeof(*line));
 	if (nw_code_is_distance(query->kernel))
 	{
-		line->base = query_sqdist(query, center);
+		line->base = query_sqdist(query, centre);
 		line->plus = 1;
 		line->slack = share * line->base + TINY;
 		line->share = share;
@@ -245,20 +245,20 @@ nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center, float 
 	}
 	else
 	{
-		line->base = query_dot(query, center);
+		line->base = query_dot(query, centre);
 		norm = query_length(query);
-		line->slack = NEAR * norm * length(center, query->dim);
+		line->slack = NEAR * norm * length(centre, query->dim);
 		line->share = (1 + WIDE) * norm;
 		line->step = (share + NEAR) * norm * NW_CODE_MAX * sqrt(query->dim);
 		line->times = 1;
 		line->least = -HUGE_VAL;
-		center = NULL;
+		centre = NULL;
 	}
 	cq->length = norm * (1 + WIDE);
 	frexp(norm, &exponent);
 	unit = ldexp(1, exponent);
 	line->times *= unit;
-	nw_simd->code_query(query->q, center, query->dim, 1 / unit, t);
+	nw_simd->code_query(query->q, centre, query->dim, 1 / unit, t);
 
 	cq->kernel = query->kernel;
 	cq->dim = query->dim;
@@ -417,7 +417,7 @@ cap_cosines(double dot, double length, double radius, double norm_min, double no
 
 /* Bound the scores of a ball by cosines. */
 static void
-cosine_ball_bounds(const NwQuery *query, const float *center, double radius, double norm_min,
+cosine_ball_bounds(const NwQuery *query, const float *centre, double radius, double norm_min,
                    double norm_max, double *lower, double *upper)
 {
 	double factor = query->inverse_tau;
@@ -426,7 +426,7 @@ cosine_ball_bounds(const NwQuery *query, const float *center, double radius, dou
 
 	*lower = *upper = 0;
 	if (any && norm > 0)
-		cap_cosines(query_dot(query, center), length(center, query->dim), radius,
+		cap_cosines(query_dot(query, centre), length(centre, query->dim), radius,
 		            least_norm(norm_min), most_norm(norm_max), lower, upper);
 	if (query->kernel == NW_HYPERSPHERE)
 	{
@@ -456,14 +456,14 @@ cosine_ball_bounds(const NwQuery *query, const float *center, double radius, dou
  * NwCodeInfo's norm between norm_min and norm_max.
  */
 void
-nw_ball_bounds(const NwQuery *query, const float *center, double radius, double norm_min,
+nw_ball_bounds(const NwQuery *query, const float *centre, double radius, double norm_min,
                double norm_max, double *lower, double *upper)
 {
 	double factor = query->inverse_tau;
 
 	if (nw_code_is_distance(query->kernel))
 	{
-		double distance = sqrt(query_sqdist(query, center));
+		double distance = sqrt(query_sqdist(query, centre));
 		double near = distance * (1 - WIDE) - radius;
 
 		distance_scores(query->kernel, factor, near > 0 ? near : 0, distance + radius, lower,
@@ -471,14 +471,14 @@ nw_ball_bounds(const NwQuery *query, const float *center, double radius, double 
 	}
 	else if (query->kernel == NW_DOT)
 	{
-		double dot = query_dot(query, center);
+		double dot = query_dot(query, centre);
 		double slack =
-			query_length(query) * (radius + WIDE * (radius + length(center, query->dim)));
+			query_length(query) * (radius + WIDE * (radius + length(centre, query->dim)));
 
 		/* where there is no number, there is no bound */
 		*lower = dot - slack > -HUGE_VAL ? (dot - slack) * factor : -HUGE_VAL;
 		*upper = dot + slack < HUGE_VAL ? (dot + slack) * factor : HUGE_VAL;
 	}
 	else
-		cosine_ball_bounds(query, center, radius, norm_min, norm_max, lower, upper);
+		cosine_ball_bounds(query, centre, radius, norm_min, norm_max, lower, upper);
 }

@@ -34,9 +34,9 @@ typedef struct NwCodeInfo
 	               * length; +inf where that is beyond float */
 } NwCodeInfo;
 
-extern void nw_code_encode(const float *x, const float *center, int dim, int8_t *code,
+extern void nw_code_encode(const float *x, const float *centre, int dim, int8_t *code,
                            NwCodeInfo *info);
-extern double nw_code_residual(const float *x, const float *center, int dim, const int8_t *code,
+extern double nw_code_residual(const float *x, const float *centre, int dim, const int8_t *code,
                                const NwCodeInfo *info, float *rest);
 
 /* A query made ready for the codes made against one centre. */
@@ -51,7 +51,7 @@ typedef struct NwCodeQuery
 	bool zero;       /* the query is the zero vector */
 } NwCodeQuery;
 
-extern void nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *center, float *t);
+extern void nw_code_query(NwCodeQuery *cq, const NwQuery *query, const float *centre, float *t);
 
 /* True where scores come from distances of vectors as they are. */
 static inline bool
@@ -64,7 +64,7 @@ extern void nw_code_dots(const NwCodeQuery *cq, const int8_t *code, int n, float
 extern void nw_code_bounds(const NwCodeQuery *cq, const float *dot, const float *scale,
                            const float *error, const float *sqnorm, const float *norm, int n,
                            double *lower, double *upper);
-extern void nw_ball_bounds(const NwQuery *query, const float *center, double radius,
+extern void nw_ball_bounds(const NwQuery *query, const float *centre, double radius,
                            double norm_min, double norm_max, double *lower, double *upper);
 
 /*
@@ -75,6 +75,6 @@ extern void nw_ball_bounds(const NwQuery *query, const float *center, double rad
 #define NW_CODE_NEAR 1e-10
 
 extern float nw_round_up(double value);
-extern float nw_code_distance_up(const float *x, const float *center, int dim);
+extern float nw_code_distance_up(const float *x, const float *centre, int dim);
 
 #endif /* NW_MATH_CODE_H */

@@ -9,9 +9,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use NwIndex;
 
-use constant { BLOCK => 8192, HEADER => 24, TAIL => 8184, DIM => 64 };
-my ($META, $LABELS, $LISTS, $CENTERS, $CODES, $VECTORS, $TREE) = (1 .. 7);
-my %name = ($META => 'meta', $LABELS => 'labels', $LISTS => 'lists', $CENTERS => 'centers', $CODES => 'codes', $VECTORS => 'vectors', $TREE => 'tree');
+use constant { DIM => 64 };
+my %name = ($META => 'meta', $LABELS => 'labels', $LISTS => 'lists', $CENTRES => 'centres', $CODES => 'codes', $VECTORS => 'vectors', $TREE => 'tree');
 
 my $random = $ENV{NW_CHECK_FLIPS} // 60;
 my $seed = $ENV{NW_CHECK_SEED} // 35;
@@ -111,7 +110,7 @@ sub plan_damage
 		damage("$name{$kind}: magic", $page + TAIL + 6, flip(0x80));
 	}
 	my $at = 0;
-	foreach my $field ('magic', 'version', 'dimensions', 'type', 'lists', 'classes by label', 'labels by class', 'first lists', 'first centers', 'nothing', 'rows', 'rows, high', 'checksum')
+	foreach my $field ('magic', 'version', 'dimensions', 'type', 'lists', 'classes by label', 'labels by class', 'first lists', 'first centres', 'nothing', 'rows', 'rows, high', 'checksum')
 	{
 		damage("meta: $field", block($META) + HEADER + $at, flip(0x01));
 		$at += 4;
@@ -162,9 +161,9 @@ sub plan_damage
 	}
 	foreach my $list (0, 1)
 	{
-		damage("centers: of list $list", block($CENTERS) + HEADER + 4 * DIM * $list + 2, flip(0x10));
-		damage("centers: of list $list, last", block($CENTERS) + HEADER + 4 * DIM * $list + 4 * DIM - 2, flip(0x40));
-		damage('centers: a last bit', block($CENTERS) + HEADER + 4 * DIM * $list + 40, flip(0x01));
+		damage("centres: of list $list", block($CENTRES) + HEADER + 4 * DIM * $list + 2, flip(0x10));
+		damage("centres: of list $list, last", block($CENTRES) + HEADER + 4 * DIM * $list + 4 * DIM - 2, flip(0x40));
+		damage('centres: a last bit', block($CENTRES) + HEADER + 4 * DIM * $list + 40, flip(0x01));
 	}
 	# the common list's page, one in the middle of a list, and the last one of a list
 	foreach my $nth (0, 1, 2)
@@ -219,18 +218,8 @@ sub file_of
 	return $node->data_dir . '/' . $node->safe_psql('postgres', "SELECT pg_relation_filepath('$relation')");
 }
 
-# Read a file without the parts of page headers that differ from copy to copy:
-# the position in the log.
-sub read_file
-{
-	my ($file) = @_;
-	open(my $handle, '<:raw', $file) or die "could not open $file: $!";
-	local $/ = undef;
-	my $content = <$handle>;
-	close $handle;
-	return $content;
-}
-
+# The content of a file without the parts of page headers that differ from copy
+# to copy.
 sub without_positions
 {
 	my ($content) = @_;

@@ -13,8 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use NwIndex;
 
-use constant { BLOCK => 8192, HEADER => 24, TAIL => 8184, DIM => 24, NONE => 0xffffffff };
-my ($META, $LABELS, $LISTS, $CENTERS, $CODES, $VECTORS, $TREE) = (1 .. 7);
+use constant { DIM => 24, NONE => 0xffffffff };
 
 my $flips = $ENV{NW_DAMAGE_FLIPS} // 300;
 srand($ENV{NW_DAMAGE_SEED} // 37);
@@ -202,7 +201,7 @@ sub plan_damage
 		damage_number("meta: $field", block($META), $at, 'V', 0, 1, 2, 4, 16000, 0x7fffffff, NONE);
 		$at += 4;
 	}
-	foreach my $kind ($TREE, $TREE, $LISTS, $CENTERS)
+	foreach my $kind ($TREE, $TREE, $LISTS, $CENTRES)
 	{
 		damage_pointer("meta: first page of kind $kind", block($META), $at, $kind);
 		$at += 4;
@@ -274,16 +273,6 @@ sub plan_damage
 }
 
 # ---- the test
-
-sub read_file
-{
-	my ($file) = @_;
-	open(my $handle, '<:raw', $file) or die "could not open $file: $!";
-	local $/ = undef;
-	my $content = <$handle>;
-	close $handle;
-	return $content;
-}
 
 $node->safe_psql('postgres', 'CALL make(0)');
 $node->safe_psql('postgres', 'VACUUM t0; CHECKPOINT');

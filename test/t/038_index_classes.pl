@@ -14,7 +14,6 @@ use NwIndex;
 
 my $rounds = $ENV{NW_CLASS_ROUNDS} // 6;
 my $seconds = $ENV{NW_CLASS_SECONDS} // 8;
-use constant { BLOCK => 8192, HEADER => 24, TAIL => 8184, LABELS => 2, TREE => 7 };
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init(allows_streaming => 1);
@@ -226,7 +225,7 @@ $node->safe_psql(
 	SELECT nw_register('arrays', 'arrays');
 	CHECKPOINT;});
 my $path = $node->safe_psql('postgres', q{SELECT pg_relation_filepath('arrays_nw')});
-my $changed = damage($path, LABELS, sub {
+my $changed = damage($path, $LABELS, sub {
 	my ($page) = @_;
 	my $place = HEADER + unpack('v', substr($$page, HEADER + 8, 2)) + 20;
 	# dimensions, flags and lengths of the array
@@ -250,7 +249,7 @@ $node->safe_psql(
 	SELECT nw_register('long', 'long');
 	CHECKPOINT;});
 $path = $node->safe_psql('postgres', q{SELECT pg_relation_filepath('long_nw')});
-$changed = damage($path, TREE, sub {
+$changed = damage($path, $TREE, sub {
 	my ($page, $block) = @_;
 	my ($level, $n) = unpack('vv', substr($$page, HEADER, 4));
 	return 0 if $level == 0;

@@ -27,7 +27,7 @@ typedef struct Rows
 {
 	int dim;
 	float *x;      /* [ROWS][dim] */
-	float *center; /* [dim] or NULL */
+	float *centre; /* [dim] or NULL */
 	float *q;      /* [dim] */
 	int8_t *code;  /* [ROWS][dim] */
 	float scale[ROWS];
@@ -72,7 +72,7 @@ encode_rows(Rows *rows)
 	{
 		NwCodeInfo info;
 
-		nw_code_encode(rows->x + i * rows->dim, rows->center, rows->dim, rows->code + i * rows->dim,
+		nw_code_encode(rows->x + i * rows->dim, rows->centre, rows->dim, rows->code + i * rows->dim,
 		               &info);
 		rows->scale[i] = info.scale;
 		rows->error[i] = info.error;
@@ -88,7 +88,7 @@ alloc_rows(Rows *rows, int dim)
 	rows->dim = dim;
 	rows->x = check_alloc(sizeof(float) * ROWS * dim);
 	rows->q = check_alloc(sizeof(float) * dim);
-	rows->center = check_alloc(sizeof(float) * dim);
+	rows->centre = check_alloc(sizeof(float) * dim);
 	rows->code = check_alloc(ROWS * dim);
 }
 
@@ -97,7 +97,7 @@ free_rows(Rows *rows)
 {
 	free(rows->x);
 	free(rows->q);
-	free(rows->center);
+	free(rows->centre);
 	free(rows->code);
 }
 
@@ -127,14 +127,14 @@ draw_rows(Rows *rows, int dim, double magnitude)
 	switch (check_below(5))
 	{
 		case 0:
-			free(rows->center);
-			rows->center = NULL;
+			free(rows->centre);
+			rows->centre = NULL;
 			break;
 		case 1:
-			memcpy(rows->center, rows->x + check_below(ROWS) * dim, sizeof(float) * dim);
+			memcpy(rows->centre, rows->x + check_below(ROWS) * dim, sizeof(float) * dim);
 			break;
 		case 2:
-			draw_vector(rows->center, dim, magnitude, NULL);
+			draw_vector(rows->centre, dim, magnitude, NULL);
 			break;
 		default:
 			for (int j = 0; j < dim; j++)
@@ -143,7 +143,7 @@ draw_rows(Rows *rows, int dim, double magnitude)
 
 				for (int i = 0; i < ROWS; i++)
 					sum += rows->x[i * dim + j];
-				rows->center[j] = to_float(sum / ROWS);
+				rows->centre[j] = to_float(sum / ROWS);
 			}
 	}
 	free(offset);
@@ -167,7 +167,7 @@ check_info(const Rows *rows, int i)
 
 	for (int j = 0; j < rows->dim; j++)
 	{
-		long double r = (long double) x[j] - (rows->center ? rows->center[j] : 0);
+		long double r = (long double) x[j] - (rows->centre ? rows->centre[j] : 0);
 		long double y = (long double) rows->scale[i] * code[j];
 
 		missed += (r - y) * (r - y);
@@ -206,7 +206,7 @@ check_info(const Rows *rows, int i)
 		      "sqnorm %g, not %Lg", rows->sqnorm[i], distance * distance);
 	}
 
-	rounded = nw_code_distance_up(x, rows->center, rows->dim);
+	rounded = nw_code_distance_up(x, rows->centre, rows->dim);
 	CHECK(rounded >= distance, "distance %g, not %Lg", rounded, distance);
 	CHECK(isinf(rounded) ? distance > 0.9999L * FLT_MAX
 	                     : rounded <= distance * (1 + 1e-6L) + 0x1p-149L,
@@ -239,7 +239,7 @@ check_bounds(const Rows *rows, NwKernel kernel, double tau, double magnitude)
 	nw_query_measure(&query, rows->x, norms, ROWS, score);
 	nw_query_score(&query, score, ROWS, score);
 
-	nw_code_query(&cq, &query, rows->center, t);
+	nw_code_query(&cq, &query, rows->centre, t);
 	nw_code_dots(&cq, rows->code, ROWS, dot);
 	nw_code_bounds(&cq, dot, rows->scale, rows->error, rows->sqnorm, rows->norm, ROWS, lower,
 	               upper);
@@ -253,10 +253,10 @@ check_bounds(const Rows *rows, NwKernel kernel, double tau, double magnitude)
 	/* a ball of any number of the rows */
 	for (int i = 0; i < ROWS; i++)
 	{
-		radius = fmax(radius, nw_code_distance_up(rows->x + i * dim, rows->center, dim));
+		radius = fmax(radius, nw_code_distance_up(rows->x + i * dim, rows->centre, dim));
 		norm_min = fmin(norm_min, rows->norm[i]);
 		norm_max = fmax(norm_max, rows->norm[i]);
-		nw_ball_bounds(&query, rows->center, radius, norm_min, norm_max, &low, &high);
+		nw_ball_bounds(&query, rows->centre, radius, norm_min, norm_max, &low, &high);
 		for (int k = 0; k <= i; k++)
 		{
 			CHECK(low <= score[k] && score[k] <= high && high <= most,
@@ -330,11 +330,11 @@ check_width(int dim, double offset, double away)
 	alloc_rows(&rows, dim);
 	for (int j = 0; j < dim; j++)
 	{
-		rows.center[j] = (float) (offset * check_normal());
-		rows.q[j] = (float) (rows.center[j] + check_normal() * away);
+		rows.centre[j] = (float) (offset * check_normal());
+		rows.q[j] = (float) (rows.centre[j] + check_normal() * away);
 	}
 	for (int j = 0; j < ROWS * dim; j++)
-		rows.x[j] = (float) (rows.center[j % dim] + check_normal());
+		rows.x[j] = (float) (rows.centre[j % dim] + check_normal());
 	encode_rows(&rows);
 
 	for (int k = 0; k < COUNT(kernels); k++)
@@ -345,7 +345,7 @@ check_width(int dim, double offset, double away)
 		NwCodeQuery cq;
 
 		nw_query_init(&query, kernel, tau, rows.q, dim, space);
-		nw_code_query(&cq, &query, rows.center, t);
+		nw_code_query(&cq, &query, rows.centre, t);
 		nw_code_dots(&cq, rows.code, ROWS, dot);
 		nw_code_bounds(&cq, dot, rows.scale, rows.error, rows.sqnorm, rows.norm, ROWS, lower,
 		               upper);
@@ -374,8 +374,8 @@ check_width(int dim, double offset, double away)
 			      nw_kernel_name(kernel), dim, offset, width, most);
 
 			/* the ball of this row alone has a known width, too */
-			radius = nw_code_distance_up(rows.x + i * dim, rows.center, dim);
-			nw_ball_bounds(&query, rows.center, radius, rows.norm[i], rows.norm[i], &low, &high);
+			radius = nw_code_distance_up(rows.x + i * dim, rows.centre, dim);
+			nw_ball_bounds(&query, rows.centre, radius, rows.norm[i], rows.norm[i], &low, &high);
 			width = (high - low) * tau;
 			sum = -(low + high) * tau;
 			if (kernel == NW_EUCLIDEAN || kernel == NW_GAUSSIAN)
@@ -412,7 +412,7 @@ check_caps(void)
 		double angle = check_uniform(0, M_PI);
 		double size = check_uniform(0.1, 2);
 		double radius = check_uniform(fabs(1 - size), 1 + size);
-		float center[2] = {(float) size, 0};
+		float centre[2] = {(float) size, 0};
 		float q[2] = {(float) cos(angle), (float) sin(angle)};
 		double cap = acos((1 + size * size - radius * radius) / (2 * size));
 		double highest = angle < cap ? 1 : cos(angle - cap);
@@ -423,7 +423,7 @@ check_caps(void)
 		NwQuery query;
 
 		nw_query_init(&query, NW_COSINE, 1, q, 2, space);
-		nw_ball_bounds(&query, center, radius, 1, 1, &lower, &upper);
+		nw_ball_bounds(&query, centre, radius, 1, 1, &lower, &upper);
 		CHECK(fabs(upper - highest) < 1e-3 && fabs(lower - lowest) < 1e-3,
 		      "angle %g centre %g radius %g: %g .. %g, not %g .. %g", angle, size, radius, lower,
 		      upper, lowest, highest);
@@ -433,7 +433,7 @@ check_caps(void)
 		cap = asin(radius / size);
 		highest = angle < cap ? 1 : cos(angle - cap);
 		lowest = angle + cap > M_PI ? -1 : cos(angle + cap);
-		nw_ball_bounds(&query, center, radius, size - radius, size + radius, &lower, &upper);
+		nw_ball_bounds(&query, centre, radius, size - radius, size + radius, &lower, &upper);
 		CHECK(fabs(upper - highest) < 1e-3 && fabs(lower - lowest) < 1e-3,
 		      "angle %g centre %g radius %g: %g .. %g, not %g .. %g", angle, size, radius, lower,
 		      upper, lowest, highest);
@@ -455,11 +455,11 @@ check_edges(void)
 		for (int v = 0; v < 4; v++)
 		{
 			const float *x = vectors[v];
-			const float *center = vectors[c];
+			const float *centre = vectors[c];
 			int8_t code[3];
 			NwCodeInfo info;
 
-			nw_code_encode(x, center, 3, code, &info);
+			nw_code_encode(x, centre, 3, code, &info);
 			CHECK(isinf(info.error) == (c == 0 || v == 0), "error %g", info.error);
 			CHECK(c != v || v == 0 || info.error == 0, "error %g", info.error);
 			CHECK(c != 2 || v != 3 ||
@@ -485,7 +485,7 @@ check_edges(void)
 					nw_row_norms(kernels[k], x, 3, 1, &norm);
 					nw_query_measure(&query, x, &norm, 1, &score);
 					nw_query_score(&query, &score, 1, &score);
-					nw_code_query(&cq, &query, center, t);
+					nw_code_query(&cq, &query, centre, t);
 					nw_code_dots(&cq, code, 1, &dot);
 					nw_code_bounds(&cq, &dot, &info.scale, &info.error, &info.sqnorm, &info.norm, 1,
 					               &lower, &upper);
@@ -502,7 +502,7 @@ check_edges(void)
 					      "%s vector %d centre %d query %d: %g .. %g", nw_kernel_name(kernels[k]),
 					      v, c, j, lower, upper);
 
-					nw_ball_bounds(&query, center, HUGE_VAL, 0, HUGE_VAL, &lower, &upper);
+					nw_ball_bounds(&query, centre, HUGE_VAL, 0, HUGE_VAL, &lower, &upper);
 					CHECK(lower <= score && score <= upper &&
 					          (known || (upper == most && lower <= -2)),
 					      "%s vector %d centre %d query %d: ball %g .. %g",

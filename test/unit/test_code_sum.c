@@ -26,7 +26,7 @@ typedef struct List
 	int dim;
 	int n;
 	float *x;      /* [n][dim] */
-	float *center; /* [dim] */
+	float *centre; /* [dim] */
 	float *q;      /* [dim] */
 	int8_t *code;  /* [n][dim] */
 	float scale[ROWS];
@@ -51,13 +51,13 @@ draw_list(List *list, int dim, int n, double size, double offset, double away)
 	list->dim = dim;
 	list->n = n;
 	list->x = check_alloc(sizeof(float) * n * dim);
-	list->center = check_alloc(sizeof(float) * dim);
+	list->centre = check_alloc(sizeof(float) * dim);
 	list->q = check_alloc(sizeof(float) * dim);
 	list->code = check_alloc((size_t) n * dim);
 	for (int j = 0; j < dim; j++)
 	{
-		list->center[j] = (float) (offset * check_normal());
-		list->q[j] = (float) (list->center[j] + away * check_normal());
+		list->centre[j] = (float) (offset * check_normal());
+		list->q[j] = (float) (list->centre[j] + away * check_normal());
 	}
 	list->radius = list->most_error = 0;
 	list->least_norm = HUGE_VAL;
@@ -70,15 +70,15 @@ draw_list(List *list, int dim, int n, double size, double offset, double away)
 		double off;
 
 		for (int j = 0; j < dim; j++)
-			x[j] = (float) (list->center[j] + size * check_normal());
-		nw_code_encode(x, list->center, dim, code, &info);
-		off = nw_code_residual(x, list->center, dim, code, &info, rest);
+			x[j] = (float) (list->centre[j] + size * check_normal());
+		nw_code_encode(x, list->centre, dim, code, &info);
+		off = nw_code_residual(x, list->centre, dim, code, &info, rest);
 		nw_spectral_add(&matrix, rest, off);
 		list->scale[i] = info.scale;
 		list->error[i] = info.error;
 		list->sqnorm[i] = info.sqnorm;
 		list->norm[i] = info.norm;
-		list->radius = fmax(list->radius, nw_code_distance_up(x, list->center, dim));
+		list->radius = fmax(list->radius, nw_code_distance_up(x, list->centre, dim));
 		list->most_error = fmax(list->most_error, info.error);
 		list->least_norm = fmin(list->least_norm, info.norm);
 	}
@@ -91,7 +91,7 @@ static void
 free_list(List *list)
 {
 	free(list->x);
-	free(list->center);
+	free(list->centre);
 	free(list->q);
 	free(list->code);
 }
@@ -135,7 +135,7 @@ check_sum(const List *list, NwKernel kernel, double tau, int first, int n)
 	nw_query_measure(&query, x, norms, n, score);
 	nw_query_score(&query, score, n, score);
 
-	nw_code_query(&cq, &query, list->center, t);
+	nw_code_query(&cq, &query, list->centre, t);
 	nw_code_dots(&cq, list->code + (long) first * dim, n, dot);
 	nw_code_sum_init(&sum, &cq, list->radius, list->most_error, list->least_norm);
 	for (int i = 0; i < n;)

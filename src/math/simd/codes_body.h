@@ -10,7 +10,7 @@
 #define FLOAT_GROUPS (NW_LANES / VF)
 
 static TARGET void
-code_query(const double *q, const float *center, int dim, double scale, float *t)
+code_query(const double *q, const float *centre, int dim, double scale, float *t)
 {
 	int j = 0;
 
@@ -19,12 +19,12 @@ code_query(const double *q, const float *center, int dim, double scale, float *t
 		int k = LEFT(j, dim, VD);
 		vd v = vd_load_upto(q + j, k, 0);
 
-		if (center)
-			v = v - vd_load_floats_upto(center + j, k);
+		if (centre)
+			v = v - vd_load_floats_upto(centre + j, k);
 		vd_store_floats_upto(t + j, v * scale, k);
 	}
 	if (!VEC_MASKS)
-		nw_simd_scalar.code_query(q + j, center ? center + j : NULL, dim - j, scale, t + j);
+		nw_simd_scalar.code_query(q + j, centre ? centre + j : NULL, dim - j, scale, t + j);
 }
 
 /* Accumulate the first k of sixteen dimensions of some rows. */

@@ -161,8 +161,8 @@ typedef struct NwSimd
 	 */
 	void (*copies_sqdist)(const float *t, const int16_t *copy, int dim, int n, float *out);
 
-	/* t[j] = (q[j] - center[j]) * scale in float; center may be NULL */
-	void (*code_query)(const double *q, const float *center, int dim, double scale, float *t);
+	/* t[j] = (q[j] - centre[j]) * scale in float; centre may be NULL */
+	void (*code_query)(const double *q, const float *centre, int dim, double scale, float *t);
 
 	/*
 	 * out[i] = sum over j of t[j] * code[i][j] in float; t [dim], code
