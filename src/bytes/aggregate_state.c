@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "math/metrics.h"
+#include "math/calibration_bins.h"
 
 /* bytes of a label's entry beside the label itself */
 #define ENTRY_SIZE (4 + 8 + 16 * NW_BINS)

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "math/metrics.h"
+#include "math/calibration_bins.h"
 #include "math/sum.h"
 
 /* A score that no query can have: such a row is left out. */

@@ -12,7 +12,7 @@
 #include "utils/builtins.h"
 
 #include "compat.h"
-#include "math/metrics.h"
+#include "math/calibration_bins.h"
 #include "sets/extension.h"
 #include "sets/registry.h"
 #include "sql/args.h"

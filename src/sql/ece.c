@@ -10,7 +10,7 @@
 
 #include "bytes/aggregate_state.h"
 #include "compat.h"
-#include "math/metrics.h"
+#include "math/calibration_bins.h"
 #include "sql/args.h"
 
 #define DEFAULT_BINS 15

@@ -9,7 +9,7 @@
 #include "utils/float.h"
 
 #include "grow.h"
-#include "math/metrics.h"
+#include "math/calibration_bins.h"
 #include "math/sum.h"
 #include "predict/batch.h"
 #include "rows.h"

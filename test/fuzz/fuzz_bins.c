@@ -10,7 +10,7 @@
 
 #include "bytes/aggregate_state.h"
 #include "harness.h"
-#include "math/metrics.h"
+#include "math/calibration_bins.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

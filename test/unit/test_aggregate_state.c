@@ -9,7 +9,7 @@
 #include "bytes/aggregate_state.h"
 #include "bytes/vector_text.h"
 #include "check.h"
-#include "math/metrics.h"
+#include "math/calibration_bins.h"
 
 #define VOTE_MAX 1024
 

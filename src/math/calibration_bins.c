@@ -1,8 +1,8 @@
 /*
- * math/metrics.c
+ * math/calibration_bins.c
  *		How honest confidences are: calibration bins and what follows of them.
  */
-#include "math/metrics.h"
+#include "math/calibration_bins.h"
 
 #include <math.h>
 #include <string.h>

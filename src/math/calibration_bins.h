@@ -1,5 +1,5 @@
 /*
- * math/metrics.h
+ * math/calibration_bins.h
  *		How honest confidences are: calibration bins and what follows of them.
  *
  * Bin i of n holds the confidences in (i / n, (i + 1) / n], the borders as
@@ -11,8 +11,8 @@
  *
  * Pure C: no PostgreSQL, no allocation, no errors.
  */
-#ifndef NW_MATH_METRICS_H
-#define NW_MATH_METRICS_H
+#ifndef NW_MATH_CALIBRATION_BINS_H
+#define NW_MATH_CALIBRATION_BINS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,4 +51,4 @@ extern double nw_bin_gap(const NwCalibrationBin *bin);
 extern double nw_bins_ece(const NwBins *bins);
 extern double nw_bins_mce(const NwBins *bins);
 
-#endif /* NW_MATH_METRICS_H */
+#endif /* NW_MATH_CALIBRATION_BINS_H */

@@ -1,12 +1,12 @@
 /*
- * test_metrics.c
+ * test_calibration_bins.c
  *		Calibration bins: exact at their borders, the same in any order.
  */
 #include <math.h>
 #include <string.h>
 
 #include "check.h"
-#include "math/metrics.h"
+#include "math/calibration_bins.h"
 
 /* Make empty bins of exact size. */
 static NwBins *
