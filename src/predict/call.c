@@ -265,27 +265,19 @@ NwBytes
 nw_call_index_work(const NwCall *call, NwSearchWork *work, bool *by_index)
 {
 	Asking asking;
-	NwSupport *packed;
 	NwTallying *tallying;
 	NwBytes label;
 
 	look_for_packed(&asking, call);
-	packed = asking.support;
 	asking.support = NULL;
 	tallying = begin_route(
 		&asking, nw_source_resolve(call->schema, nw_set_get(call->schema, call->support)));
 	memset(work, 0, sizeof(NwSearchWork));
 	*by_index = asking.route.index && search_index(&asking, tallying->tally, &label, work);
-	if (*by_index)
-	{
-		nw_route_close(&asking.route);
-		return label;
-	}
-	if (packed)
-	{
-		nw_route_close(&asking.route);
-		asking.support = packed;
-		tallying = begin_packed(&asking);
-	}
-	return winner(add_up(&asking, tallying));
+	if (!*by_index && asking.state != NW_CACHE_PACKED)
+		return winner(add_up(&asking, tallying));
+	nw_route_close(&asking.route);
+
+	/* planning may have run functions, which may have emptied the cache: look anew */
+	return *by_index ? label : winner(nw_call_tally(call));
 }

@@ -213,5 +213,21 @@ is(remote_scans("SELECT nw_predict(ARRAY[i]::float4[]::vector, 'far') $many"), 1
 is(remote_scans("CREATE TABLE made AS SELECT nw_predict(ARRAY[i]::float4[]::vector, 'far') $many"), 1, 'in CREATE TABLE AS');
 is(remote_scans("INSERT INTO names SELECT nw_predict(ARRAY[i]::float4[]::vector, 'far') $many"), 1, 'in INSERT');
 
+# Planning folds a function whose subtransaction is rolled back, which empties the
+# cache while a call is under way
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE wide AS SELECT i AS id, 'class ' || i % 5 AS label, array_fill((i % 17)::float4, ARRAY[128])::vector(128) AS embedding FROM generate_series(1, 8000) AS i;
+	CREATE FUNCTION folded(int) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS
+	$$ BEGIN BEGIN PERFORM 1 / ($1 - 1); EXCEPTION WHEN division_by_zero THEN NULL; END; RETURN true; END $$;
+	CREATE VIEW folding AS SELECT * FROM wide WHERE folded(1);
+	SELECT nw_register('folding', 'folding', tau => 10);
+});
+is( $node->safe_psql(
+		'postgres', q{
+		SELECT count(*), count(*) FILTER (WHERE nw_predict(q, 'folding') = (SELECT w.label FROM nw_index_work(q, 'folding') AS w))
+		FROM (SELECT array_fill(i::float4, ARRAY[128])::vector(128) AS q FROM generate_series(1, 5) AS i) AS queries}),
+	'5|5', 'a cache that planning empties');
+
 $node->stop;
 done_testing();
