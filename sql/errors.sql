@@ -100,6 +100,7 @@ SELECT e_try($$SELECT nw_register('e2', NULL)$$);
 SELECT e_try($$SELECT nw_register('e2', 'e_parts', id => NULL)$$);
 SELECT e_try($$SELECT nw_register('e2', 'e_view', id => NULL)$$);
 SELECT e_try($$SELECT nw_register('', 'e_rows')$$);
+SELECT e_try($$SELECT nw_register(repeat('x', 1025), 'e_rows')$$);
 SELECT e_try($$SELECT nw_register(NULL, 'e_rows')$$);
 SELECT e_try($$SELECT nw_register('e', 'e_rows')$$);
 

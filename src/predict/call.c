@@ -114,12 +114,13 @@ read_rows(Asking *asking, NwTallying *tallying)
 	NwRoute *route = &asking->route;
 	NwSupport *packed = NULL;
 	bool keep = nw_cache_may_keep(&asking->key, &route->depends);
-	bool too_big = false;
+	bool too_big = asking->state == NW_CACHE_TOO_BIG;
 
 	if (keep && asking->pack)
 		packed = nw_support_create(CurrentMemoryContext, route->source, route->columns,
 		                           tallying->tally->labels);
-	too_big = !nw_pass_rows(tallying, route, packed);
+	if (!nw_pass_rows(tallying, route, packed))
+		too_big = true;
 	if (keep)
 		nw_cache_keep(&asking->key, &route->depends, too_big ? NULL : packed, too_big);
 }

@@ -30,15 +30,18 @@ typedef struct KeptPrototypes
 	int64 set_id;
 	int64 version;      /* of the set */
 	NwSupport *support; /* in whose context this lies too */
-	Size bytes;         /* of the support */
+	Size bytes;         /* of all of it */
 } KeptPrototypes;
 
 /* Most recently used first. */
 static dlist_head kept_sets = DLIST_STATIC_INIT(kept_sets);
 
-/* Drop what was used longest ago until so many more bytes fit. */
+/*
+ * Make room for a set: drop its other versions, and what was used longest ago
+ * until so many more bytes fit.
+ */
 static void
-make_room(Size bytes)
+make_room(const NwSource *source, Size bytes)
 {
 	Size used = bytes;
 	dlist_mutable_iter iter;
@@ -46,9 +49,11 @@ make_room(Size bytes)
 	dlist_foreach_modify(iter, &kept_sets)
 	{
 		KeptPrototypes *kept = dlist_container(KeptPrototypes, node, iter.cur);
+		bool outdated = kept->relid == source->relid && kept->set_id == source->set->set_id;
 
-		used += kept->bytes;
-		if (used > nw_cache_bound())
+		if (!outdated)
+			used += kept->bytes;
+		if (outdated || used > nw_cache_bound())
 		{
 			nw_cache_forget(kept->support);
 			dlist_delete(&kept->node);
@@ -67,10 +72,10 @@ keep(const NwSource *source, NwSupport *support)
 	kept->set_id = source->set->set_id;
 	kept->version = source->set->version;
 	kept->support = support;
-	kept->bytes = nw_support_memory(support);
 	support->shared = true;
-	make_room(kept->bytes);
 	nw_support_move(support, TopMemoryContext);
+	kept->bytes = MemoryContextMemAllocated(support->mcxt, true);
+	make_room(source, kept->bytes);
 	dlist_push_head(&kept_sets, &kept->node);
 }
 

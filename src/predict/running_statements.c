@@ -71,6 +71,7 @@ static uint64 last_number = 0;
 static TimestampTz loading_statement;
 
 static void (*outermost_ended)(void);
+static void (*tables_emptied)(void);
 
 static ExecutorRun_hook_type next_ExecutorRun = NULL;
 static ExecutorFinish_hook_type next_ExecutorFinish = NULL;
@@ -414,14 +415,21 @@ run_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		innermost = outer;
 	}
 	PG_END_TRY();
+	if (IsA(pstmt->utilityStmt, TruncateStmt))
+		tables_emptied();
 	leave_outermost();
 }
 
-/* Follow statements from now on, calling back when the outermost has ended. */
+/*
+ * Follow statements from now on, calling back when the outermost has ended, and
+ * after TRUNCATE: a table that is new in a transaction is emptied in its place,
+ * which shows in no invalidation and in no snapshot.
+ */
 void
-nw_running_init(void (*ended)(void))
+nw_running_init(void (*ended)(void), void (*emptied)(void))
 {
 	outermost_ended = ended;
+	tables_emptied = emptied;
 	loading_statement = GetCurrentStatementStartTimestamp();
 	next_ExecutorRun = ExecutorRun_hook;
 	ExecutorRun_hook = run_executor;

@@ -13,6 +13,6 @@ extern bool nw_running_may_write(const List *relids);
 extern bool nw_running_may_write_foreign(void);
 extern List *nw_running_add_roots(List *relids);
 extern uint64 nw_running_query(MemoryContext caller);
-extern void nw_running_init(void (*ended)(void));
+extern void nw_running_init(void (*ended)(void), void (*emptied)(void));
 
 #endif /* NW_PREDICT_RUNNING_STATEMENTS_H */

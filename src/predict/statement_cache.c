@@ -13,8 +13,8 @@
  *	  that this snapshot sees: see running_statements.c;
  *	- by the same user, in the same security context, under the same setting
  *	  of row_security;
- *	- while no relation that was read, and no role, schema or function, has
- *	  been changed by DDL.
+ *	- while no relation that was read, and no role, database, schema or
+ *	  function, has been changed by DDL, and no table has been truncated.
  *
  * That is enough where the rows depend on tables alone.  Views and policies
  * may also depend on settings, which any function may change between two
@@ -35,6 +35,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
@@ -57,6 +58,7 @@ typedef struct CacheEntry
 	Oid user;
 	int security_context;
 	bool row_security;
+	uint32 owners;             /* hash of the type whose privileges tell the owners of sets */
 	NwSettingValues *settings; /* of those that matter; NULL where none does */
 	bool foreign;              /* the query and the command must match too */
 	uint64 query;              /* only where foreign */
@@ -280,6 +282,15 @@ nw_cache_reserve_more(const NwSupport *support, Size bytes)
 	return false;
 }
 
+/* What an invalidation of the registry's row type says: see sets/owner.c. */
+static uint32
+owners_hash(Oid schema)
+{
+	Oid type = get_rel_type_id(nw_own_relid(schema, NW_REGISTRY));
+
+	return GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type));
+}
+
 /*
  * Remember what a call has read: the packed rows, whose memory the cache
  * takes over, or (support NULL) only that it was read.
@@ -312,6 +323,7 @@ nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *sup
 	copy_snapshot(&entry->snapshot, GetActiveSnapshot(), mcxt);
 	GetUserIdAndSecContext(&entry->user, &entry->security_context);
 	entry->row_security = row_security;
+	entry->owners = owners_hash(key->schema);
 	if (depends->settings != NIL)
 		entry->settings = nw_setting_values_read(depends->settings);
 	entry->foreign = depends->foreign;
@@ -347,14 +359,38 @@ nw_cache_relation_changed(Oid relid)
 	}
 }
 
-/* Mark all entries: something that decides who may read what has changed. */
+/* Mark all entries. */
+static void
+all_changed(void)
+{
+	nw_cache_relation_changed(InvalidOid);
+}
+
+/* Something that decides who may read what has changed. */
 static void
 rights_changed(Datum arg, int cacheid, uint32 hashvalue)
 {
 	(void) arg;
 	(void) cacheid;
 	(void) hashvalue;
-	nw_cache_relation_changed(InvalidOid);
+	all_changed();
+}
+
+/* A type has changed, or any (0); types come and go with tables. */
+static void
+type_changed(Datum arg, int cacheid, uint32 hashvalue)
+{
+	dlist_iter iter;
+
+	(void) arg;
+	(void) cacheid;
+	dlist_foreach(iter, &entries)
+	{
+		CacheEntry *entry = dlist_container(CacheEntry, node, iter.cur);
+
+		if (hashvalue == 0 || hashvalue == entry->owners)
+			entry->stale = true;
+	}
 }
 
 /* Forget everything at the end of a transaction. */
@@ -394,12 +430,14 @@ subtransaction_event(SubXactEvent event, SubTransactionId subid, SubTransactionI
 void
 nw_cache_init(void)
 {
-	/* roles and their members, schemas, functions, names of enum values */
-	const int caches[] = {AUTHOID, AUTHMEMROLEMEM, NAMESPACEOID, PROCOID, ENUMOID};
+	/* roles and their members, also by owning the database, schemas, functions,
+	 * names of enum values */
+	const int caches[] = {AUTHOID, AUTHMEMROLEMEM, DATABASEOID, NAMESPACEOID, PROCOID, ENUMOID};
 
-	nw_running_init(clear_cache);
+	nw_running_init(clear_cache, all_changed);
 	for (int i = 0; i < (int) lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], rights_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(TYPEOID, type_changed, (Datum) 0);
 	RegisterXactCallback(transaction_event, NULL);
 	RegisterSubXactCallback(subtransaction_event, NULL);
 }

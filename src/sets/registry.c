@@ -41,6 +41,9 @@
 /* How many names a hint lists. */
 #define HINT_NAMES 20
 
+/* The longest name: there is an index on names, which takes no much longer ones. */
+#define NAME_BYTES 1024
+
 /* Reject a temperature no score can be made with. */
 void
 nw_check_tau(double tau)
@@ -254,6 +257,10 @@ nw_set_check_name(const char *name)
 {
 	if (name[0] == '\0')
 		ereport(ERROR, (errcode(ERRCODE_INVALID_NAME), errmsg("name must not be empty")));
+	if (strlen(name) > NAME_BYTES)
+		ereport(ERROR, (errcode(ERRCODE_NAME_TOO_LONG), errmsg("name is too long"),
+		                errdetail("It has %zu bytes; a set's name has at most %d.", strlen(name),
+		                          NAME_BYTES)));
 }
 
 /* Complain about a name that another set has; hint says what to do, or is NULL. */

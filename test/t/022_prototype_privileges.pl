@@ -64,9 +64,14 @@ is(as_role('member', sprintf($predict, 'few')), 'a', 'a member predicts from pro
 is(as_role('member', $views), "4\n2\n2\n4", 'and reads prototypes and diagnoses');
 is(as_role('member', q{SELECT source_id FROM "nw Head".nw_prototypes WHERE label = 'b' ORDER BY 1}), "3\n4", 'through the view');
 
+is(as_role('member', 'SET row_security = off; ' . sprintf($predict, 'few')), 'a', 'also with row_security off');
+is(as_role('owner', q{SET row_security = off; SELECT nw.n FROM "nw Head".nw_evaluate('few', 'q') AS nw}), '2', 'which the owner evaluates with');
+like(as_role('owner', 'SET row_security = off; ' . sprintf($predict, 's')), qr/query would be affected by row-level security policy/, 'but not on rows with policies');
+
 # Others
 foreach my $role ('other', 'heir')
 {
+	like(as_role($role, 'SET row_security = off; ' . sprintf($predict, 'few')), qr/permission denied for set/, "$role predicts nothing with row_security off");
 	is(as_role($role, $views), "0\n0\n0\n0", "$role reads no prototypes and no diagnoses");
 	foreach my $table (qw(nw_prototype nw_diagnosed_influence nw_diagnosed_suspect))
 	{

@@ -229,5 +229,90 @@ is( $node->safe_psql(
 		FROM (SELECT array_fill(i::float4, ARRAY[128])::vector(128) AS q FROM generate_series(1, 5) AS i) AS queries}),
 	'5|5', 'a cache that planning empties');
 
+# TRUNCATE of a table that is new in the transaction empties it in its place
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE short (id int, label int, embedding vector(1));
+	ALTER TABLE short ALTER embedding SET STORAGE PLAIN;
+	CREATE FUNCTION emptied() RETURNS text LANGUAGE plpgsql AS $$
+	BEGIN
+		FOR i IN 1 .. 3 LOOP PERFORM nw_predict('[0]', 'emptied'); END LOOP;
+		TRUNCATE emptied;
+		RETURN nw_predict('[0]', 'emptied');
+	END $$;
+});
+{
+	my ($ret, $stdout, $stderr) = $node->psql(
+		'postgres', q{
+		BEGIN;
+		CREATE TABLE emptied (LIKE short INCLUDING STORAGE);
+		INSERT INTO emptied VALUES (1, 1, '[0]');
+		DO $$ BEGIN PERFORM nw_register('emptied', 'emptied'); END $$;
+		SELECT emptied();
+		ROLLBACK});
+	like($stderr, qr/ERROR:  set "emptied" has no support/, 'truncated in its place');
+}
+
+# Rights lost in the middle of a statement
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE owned AS SELECT i AS id, 'class ' || i % 3 AS label, ARRAY[i]::float4[]::vector(1) AS embedding FROM generate_series(1, 30) AS i;
+	CREATE ROLE database_owner;
+	CREATE ROLE makers;
+	CREATE ROLE maker IN ROLE makers;
+	CREATE ROLE reader IN ROLE maker;
+	REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+	GRANT CREATE ON SCHEMA public TO makers;
+	GRANT SELECT ON owned TO pg_database_owner, makers;
+	ALTER DATABASE postgres OWNER TO database_owner;
+	SELECT nw_register('owned', 'owned');
+	SET ROLE maker;
+	SELECT nw_distill('owned', 'made', k => 2, calibrate => false);
+	RESET ROLE;
+	CREATE FUNCTION other_owner() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER DATABASE postgres OWNER TO postgres; END $$;
+	CREATE FUNCTION drop_owned() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN DROP OWNED BY maker; END $$;
+});
+foreach my $case ([ 'database_owner', 'owned', 'other_owner', 'permission denied for table owned' ], [ 'reader', 'made', 'drop_owned', 'permission denied for set "made"' ])
+{
+	my ($role, $set, $function, $message) = @$case;
+	my ($ret, $stdout, $stderr) = $node->psql('postgres', qq{
+		BEGIN; SET LOCAL ROLE $role;
+		SELECT nw_predict('[1]', '$set') IS NOT NULL FROM generate_series(1, 3);
+		SELECT nw_predict(ARRAY[i]::float4[]::vector, '$set'), CASE WHEN i = 3 THEN (SELECT $function() WHERE i = 3) END FROM generate_series(1, 5) AS i;
+		COMMIT});
+	is($stdout, "t\nt\nt", "$role: may read at first");
+	like($stderr, qr/\Q$message\E/, "$role: $function is noticed");
+}
+
+# A set that does not fit is tried once in a statement; what others packed stays
+$node->safe_psql(
+	'postgres', q{
+	CREATE TABLE large AS SELECT i AS id, 'class ' || i % 3 AS label, array_fill((i % 97)::float4, ARRAY[256])::vector(256) AS embedding FROM generate_series(1, 12000) AS i;
+	CREATE TABLE little AS SELECT * FROM large WHERE id <= 1000;
+	SELECT nw_register('large', 'large', tau => 50), nw_register('little', 'little', tau => 50);
+	CREATE FUNCTION packed() RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM pg_backend_memory_contexts WHERE name = 'nwhead support' $$;
+	CREATE FUNCTION steps() RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE
+		q vector;
+		counts bigint[];
+	BEGIN
+		FOR i IN 1 .. 8 LOOP
+			q := array_fill(i::float4, ARRAY[256])::vector;
+			PERFORM nw_predict(q, 'little'), nw_predict(q, 'large');
+			counts := counts || packed();
+		END LOOP;
+		RETURN counts;
+	END $$;
+});
+like($node->safe_psql('postgres', "LOAD 'nwhead'; SET nwhead.statement_cache = '10MB'; SELECT steps()"), qr/^\{\d,\d,\d(,1){5}\}$/, 'what is too large is not tried again');
+
+# Versions of a distilled set that are out of use leave memory
+is( $node->safe_psql(
+		'postgres', q{
+		SELECT set_config('my.ignored', nw_distill('owned', 'versions', k => 1, calibrate => false)::text, false);
+		DO $$ BEGIN FOR i IN 1 .. 50 LOOP PERFORM nw_set_tau('versions', i); COMMIT; PERFORM nw_predict('[1]', 'versions'); END LOOP; END $$;
+		SELECT packed();}) =~ s/.*\n//r,
+	'1', 'one version is kept');
+
 $node->stop;
 done_testing();
