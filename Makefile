@@ -10,27 +10,48 @@
 #   make setup          only install what is missing
 #
 # Plain PGXS, for packagers: make, make install, make installcheck (against a
-# running server), PG_CONFIG=/path/to/pg_config.
+# running server), PG_CONFIG=/path/to/pg_config.  To build in another folder, run
+# make -f /path/to/Makefile there, or set VPATH.
+
+# Where the sources are, as PGXS has it.
+TOP := $(or $(VPATH),$(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST)))))
 
 EXTENSION = nwhead
 MODULE_big = nwhead
-DATA = $(sort $(wildcard nwhead--*.sql))
+DATA = $(notdir $(sort $(wildcard $(TOP)/nwhead--*.sql)))
 
 # Every file of src/ belongs to the module, so that no list can fall behind.  The
 # rooms, and which of them may include which, are in docs/architecture.md.
 ROOMS = src src/sql src/predict src/index src/sets src/bytes src/math src/math/simd
-TOP = $(or $(VPATH),.)
-OBJS = $(patsubst $(TOP)/%.c,%.o,$(sort $(wildcard $(ROOMS:%=$(TOP)/%/*.c))))
+OBJS := $(patsubst $(TOP)/%.c,%.o,$(sort $(wildcard $(ROOMS:%=$(TOP)/%/*.c))))
+
+ifeq ($(OBJS),)
+$(error no sources of nwhead in '$(TOP)': set VPATH to the folder of its Makefile)
+endif
+
+# Through VPATH, make would take objects of the sources' own folder for those to
+# make here, be they for another server or not.
+ifneq ($(realpath $(TOP)),$(realpath .))
+ifneq ($(filter all install nwhead.so,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(wildcard $(addprefix $(TOP)/,$(OBJS) nwhead.so)),)
+$(error nwhead was built in '$(TOP)': run 'make clean' there first)
+endif
+endif
+endif
 
 # One arithmetic everywhere: a product and a sum are fused only where the source
 # says so, in bitcode too (see below).
-PG_CFLAGS = -std=gnu11 -ffp-contract=off
+#
+# From 19 on, the server's headers are for the dialect of C, 11 or later, that its
+# compiler has without being asked.
+STANDARD = $(if $(filter 15 16 17 18,$(MAJORVERSION)),-std=gnu11)
+PG_CFLAGS = $(STANDARD) -ffp-contract=off
 PG_CPPFLAGS = -I$(TOP)/src
 
-REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS = $(patsubst $(TOP)/sql/%.sql,%,$(sort $(wildcard $(TOP)/sql/*.sql)))
 REGRESS_OPTS = --outputdir=build/regress --encoding=UTF8 --no-locale \
 	--load-extension=vector --load-extension=nwhead
-REGRESS_PREP = build/regress
+REGRESS_PREP = regress_folder
 
 EXTRA_CLEAN = build
 
@@ -58,7 +79,7 @@ ifeq ($(PORTNAME),linux)
 SHLIB_LINK += -Wl,-Bsymbolic
 endif
 
-$(OBJS) $(OBJS:.o=.bc): $(wildcard $(ROOMS:%=$(TOP)/%/*.h))
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(ROOMS:%=$(TOP)/%/*.h)) | rooms
 
 else
 
@@ -75,8 +96,14 @@ clean:
 
 endif
 
-build/regress:
-	mkdir -p $@
+# Not the folders' own names: make would find those of the sources.
+rooms:
+	@mkdir -p $(ROOMS)
+
+regress_folder:
+	@mkdir -p build/regress
+
+.PHONY: rooms regress_folder
 
 setup:
 	@tools/setup

@@ -1,18 +1,27 @@
 /*
  * compat.h
- *		Every difference between the supported server versions (15 to 18).
+ *		Every difference between the supported server versions (15 to 19).
  *
  * Code elsewhere is written against the newest signature.
  */
 #ifndef NW_COMPAT_H
 #define NW_COMPAT_H
 
+#include "access/amapi.h"
+#include "access/tableam.h"
+#include "access/tupdesc.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/plancat.h"
+#include "optimizer/planner.h"
 #include "parser/parse_relation.h"
+#include "parser/parsetree.h"
 #include "storage/lock.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
+#include "utils/jsonb.h"
 
 #if PG_VERSION_NUM < 150000
 #error "nwhead needs PostgreSQL 15 or later"
@@ -137,5 +146,105 @@ nw_holds_lock(Oid relid, LOCKMODE mode)
 #else
 #define nw_is_json_expression(node) false
 #endif
+
+/* Descriptions of tuples are to be finished before use since 19. */
+#if PG_VERSION_NUM < 190000
+#define TupleDescFinalize(desc) ((void) (desc))
+#endif
+
+/* Planning learned of EXPLAIN's state, and index fetches of flags, in 19. */
+#if PG_VERSION_NUM >= 190000
+#define nw_plan_query(query, sql) pg_plan_query((query), (sql), 0, NULL, NULL)
+#define nw_index_fetch_begin(heap) table_index_fetch_begin((heap), SO_NONE)
+#else
+#define nw_plan_query(query, sql) pg_plan_query((query), (sql), 0, NULL)
+#define nw_index_fetch_begin(heap) table_index_fetch_begin(heap)
+#endif
+
+/* What is made of pushed values is kept with the state since 19. */
+#if PG_VERSION_NUM < 190000
+typedef struct JsonbInState
+{
+	JsonbValue *result;
+	JsonbParseState *parseState;
+} JsonbInState;
+
+static inline void
+nw_push_jsonb(JsonbInState *state, JsonbIteratorToken token, JsonbValue *value)
+{
+	state->result = pushJsonbValue(&state->parseState, token, value);
+}
+#else
+#define nw_push_jsonb pushJsonbValue
+#endif
+
+/*
+ * Since 19 the server keeps the pointer that the handler of an access method
+ * returns; before, it copied and freed what that points to.
+ */
+static inline const IndexAmRoutine *
+nw_index_routine(const IndexAmRoutine *routine)
+{
+#if PG_VERSION_NUM >= 190000
+	return routine;
+#else
+	IndexAmRoutine *copy = makeNode(IndexAmRoutine);
+
+	*copy = *routine;
+	return copy;
+#endif
+}
+
+/*
+ * Go on to the next relation that a plan writes, from *at, which is -1 at first;
+ * NULL where there is none.  19 has a set of them, not a list.
+ */
+static inline RangeTblEntry *
+nw_next_written(const PlannedStmt *plan, int *at)
+{
+#if PG_VERSION_NUM >= 190000
+	*at = bms_next_member(plan->resultRelationRelids, *at);
+	return *at >= 0 ? rt_fetch(*at, plan->rtable) : NULL;
+#else
+	if (++*at >= list_length(plan->resultRelations))
+		return NULL;
+	return rt_fetch(list_nth_int(plan->resultRelations, *at), plan->rtable);
+#endif
+}
+
+/* The hooks by which others change how a relation is planned; 19 has other ones. */
+typedef struct NwRelationHooks
+{
+#if PG_VERSION_NUM >= 190000
+	build_simple_rel_hook_type relation;
+	planner_setup_hook_type setup;
+	planner_shutdown_hook_type shutdown;
+#else
+	get_relation_info_hook_type relation;
+#endif
+} NwRelationHooks;
+
+static inline NwRelationHooks
+nw_relation_hooks(void)
+{
+#if PG_VERSION_NUM >= 190000
+	return (NwRelationHooks) {.relation = build_simple_rel_hook,
+	                          .setup = planner_setup_hook,
+	                          .shutdown = planner_shutdown_hook};
+#else
+	return (NwRelationHooks) {.relation = get_relation_info_hook};
+#endif
+}
+
+/* Say whether there is any of them. */
+static inline bool
+nw_relation_is_hooked(const NwRelationHooks *hooks)
+{
+#if PG_VERSION_NUM >= 190000
+	return hooks->relation || hooks->setup || hooks->shutdown;
+#else
+	return hooks->relation != NULL;
+#endif
+}
 
 #endif /* NW_COMPAT_H */

@@ -10,11 +10,14 @@
 #include <float.h>
 
 #include "access/amapi.h"
+#include "access/relscan.h"
 #include "commands/progress.h"
 #include "commands/vacuum.h"
 #include "fmgr.h"
 #include "nodes/pathnodes.h"
+#include "utils/rel.h"
 
+#include "compat.h"
 #include "index/am.h"
 #include "index/build.h"
 #include "index/build_pages.h"
@@ -42,6 +45,39 @@ estimate_cost(PlannerInfo *root, IndexPath *path, double loops, Cost *startup, C
 	*selectivity = 1;
 	*correlation = 0;
 	*pages = 0;
+}
+
+/* There is no scan, though the server wants functions for one. */
+static void
+refuse_scan(Relation index)
+{
+	ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+	                errmsg("index \"%s\" cannot be scanned", RelationGetRelationName(index))));
+}
+
+static IndexScanDesc
+begin_scan(Relation index, int nkeys, int norderbys)
+{
+	(void) nkeys;
+	(void) norderbys;
+	refuse_scan(index);
+	return NULL;
+}
+
+static void
+rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
+{
+	(void) keys;
+	(void) nkeys;
+	(void) orderbys;
+	(void) norderbys;
+	refuse_scan(scan->indexRelation);
+}
+
+static void
+end_scan(IndexScanDesc scan)
+{
+	refuse_scan(scan->indexRelation);
 }
 
 /* Name a phase of a build for pg_stat_progress_create_index. */
@@ -80,21 +116,26 @@ PG_FUNCTION_INFO_V1(nw_handler);
 Datum
 nw_handler(PG_FUNCTION_ARGS)
 {
-	IndexAmRoutine *am = makeNode(IndexAmRoutine);
+	static const IndexAmRoutine am = {
+		.type = T_IndexAmRoutine,
+		.amcaninclude = true,
+		.amoptionalkey = true,
+		.amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL,
+		.amkeytype = InvalidOid,
+		.ambuild = nw_index_build,
+		.ambuildempty = nw_index_build_empty,
+		.aminsert = nw_index_insert,
+		.ambulkdelete = nw_index_bulk_delete,
+		.amvacuumcleanup = nw_index_vacuum_cleanup,
+		.amcostestimate = estimate_cost,
+		.amoptions = nw_index_options,
+		.ambuildphasename = name_phase,
+		.amvalidate = validate_opclass,
+		.ambeginscan = begin_scan,
+		.amrescan = rescan,
+		.amendscan = end_scan,
+	};
 
 	(void) fcinfo;
-	am->amcaninclude = true;
-	am->amoptionalkey = true;
-	am->amparallelvacuumoptions = VACUUM_OPTION_PARALLEL_BULKDEL;
-	am->amkeytype = InvalidOid;
-	am->ambuild = nw_index_build;
-	am->ambuildempty = nw_index_build_empty;
-	am->aminsert = nw_index_insert;
-	am->ambulkdelete = nw_index_bulk_delete;
-	am->amvacuumcleanup = nw_index_vacuum_cleanup;
-	am->amcostestimate = estimate_cost;
-	am->amoptions = nw_index_options;
-	am->ambuildphasename = name_phase;
-	am->amvalidate = validate_opclass;
-	PG_RETURN_POINTER(am);
+	PG_RETURN_POINTER(nw_index_routine(&am));
 }

@@ -356,6 +356,7 @@ begin_sort(NwBuild *build)
 	TupleDescInitEntry(build->desc, 2, "tid", TIDOID, -1, 0);
 	TupleDescInitEntry(build->desc, 3, "class", INT4OID, -1, 0);
 	TupleDescInitEntry(build->desc, 4, "vector", BYTEAOID, -1, 0);
+	TupleDescFinalize(build->desc);
 	build->slot = MakeSingleTupleTableSlot(build->desc, &TTSOpsVirtual);
 	build->sort = tuplesort_begin_heap(build->desc, 2, attributes, less, collations, nulls_first,
 	                                   maintenance_work_mem / 2, NULL, TUPLESORT_NONE);

@@ -20,12 +20,12 @@
 #include "miscadmin.h"
 #include "nodes/plannodes.h"
 #include "optimizer/paths.h"
-#include "optimizer/plancat.h"
 #include "optimizer/planner.h"
 #include "parser/analyze.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
+#include "compat.h"
 #include "index/other_extensions.h"
 #include "sets/scan.h"
 
@@ -42,7 +42,7 @@ typedef struct World
 	uint64 changes;        /* of relations */
 	post_parse_analyze_hook_type analyze;
 	planner_hook_type planner;
-	get_relation_info_hook_type relation_info;
+	NwRelationHooks relation;
 	set_rel_pathlist_hook_type rel_pathlist;
 	create_upper_paths_hook_type upper_paths;
 } World;
@@ -82,7 +82,7 @@ current_world(void)
 	world.changes = relation_changes;
 	world.analyze = post_parse_analyze_hook;
 	world.planner = planner_hook;
-	world.relation_info = get_relation_info_hook;
+	world.relation = nw_relation_hooks();
 	world.rel_pathlist = set_rel_pathlist_hook;
 	world.upper_paths = create_upper_paths_hook;
 	return world;
@@ -180,8 +180,8 @@ nw_rows_are_elsewhere(const NwSource *source, const List *tables, bool ids)
 	World world = current_world();
 	Verdict asked = {.relid = source->relid, .user = GetUserId()};
 
-	if (!world.analyze && !world.planner && !world.relation_info && !world.rel_pathlist &&
-	    !world.upper_paths)
+	if (!world.analyze && !world.planner && !nw_relation_is_hooked(&world.relation) &&
+	    !world.rel_pathlist && !world.upper_paths)
 		return false;
 
 	asked.column[0] = get_attnum(source->relid, source->embedding);

@@ -114,7 +114,7 @@ begin(NwIndexReader *reader, NwLabels *labels, NwLabelCursor *cursor)
 		memset(&part->codes, 0, sizeof(NwTrail));
 		memset(&part->vectors, 0, sizeof(NwTrail));
 		read_classes(reader, part);
-		part->fetch = table_index_fetch_begin(part->heap);
+		part->fetch = nw_index_fetch_begin(part->heap);
 		part->slot = table_slot_create(part->heap, NULL);
 		if (!reader->begun)
 			pgstat_count_index_scan(part->index);

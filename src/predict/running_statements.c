@@ -131,14 +131,11 @@ list_written(Statement *statement)
 {
 	const PlannedStmt *plan = statement->query->plannedstmt;
 	MemoryContext caller = MemoryContextSwitchTo(statement->query->estate->es_query_cxt);
-	ListCell *cell;
+	RangeTblEntry *rte;
+	int at = -1;
 
-	foreach(cell, plan->resultRelations)
-	{
-		RangeTblEntry *rte = rt_fetch(lfirst_int(cell), plan->rtable);
-
+	while ((rte = nw_next_written(plan, &at)) != NULL)
 		statement->written = list_append_unique_oid(statement->written, partition_root(rte->relid));
-	}
 	MemoryContextSwitchTo(caller);
 }
 
@@ -208,17 +205,18 @@ nw_running_may_write(const List *relids)
 static bool
 plan_writes_foreign(const PlannedStmt *plan)
 {
-	ListCell *cell;
+	RangeTblEntry *rte;
+	bool any = false;
+	int at = -1;
 
-	foreach(cell, plan->resultRelations)
+	while ((rte = nw_next_written(plan, &at)) != NULL)
 	{
-		RangeTblEntry *rte = rt_fetch(lfirst_int(cell), plan->rtable);
-
 		/* a partition may be foreign */
 		if (rte->relkind != RELKIND_RELATION)
 			return true;
+		any = true;
 	}
-	return plan->resultRelations == NIL;
+	return !any;
 }
 
 /* True where a statement under way may be writing foreign tables. */
@@ -268,13 +266,15 @@ leave_outermost(void)
 static void
 note_plan(Statement *statement, const QueryDesc *query, bool writes)
 {
+	int at = -1;
+
 	memset(statement, 0, sizeof(Statement));
 	statement->query = query;
 	statement->number = ++last_number;
 	if (writes)
 	{
 		statement->effect =
-			query->plannedstmt->resultRelations != NIL ? WRITES_RESULTS : WRITES_LOCKED;
+			nw_next_written(query->plannedstmt, &at) ? WRITES_RESULTS : WRITES_LOCKED;
 		statement->foreign = true;
 		statement->cid = query->estate->es_output_cid;
 	}

@@ -267,7 +267,7 @@ nw_scan_plan(const NwSource *source, int columns, int64 limit)
 	scan->depends.known = true;
 	nw_dependence_add_query(&scan->depends, query);
 	scan->depends.settings = copyObject(scan->depends.settings);
-	state->plan = pg_plan_query(query, state->sql, 0, NULL);
+	state->plan = nw_plan_query(query, state->sql);
 
 	/* compiling would cost more than these few expressions can gain */
 	state->plan->jitFlags = 0;

@@ -201,12 +201,11 @@ nw_vote_final(PG_FUNCTION_ARGS)
 {
 	NwVerdict verdict;
 	VoteState *state = finish_vote(fcinfo, &verdict);
-	JsonbParseState *parse = NULL;
-	JsonbValue *result;
+	JsonbInState json = {0};
 
 	if (state == NULL)
 		PG_RETURN_NULL();
-	pushJsonbValue(&parse, WJB_BEGIN_OBJECT, NULL);
+	nw_push_jsonb(&json, WJB_BEGIN_OBJECT, NULL);
 	for (int i = 0; i < verdict.n; i++)
 	{
 		NwBytes label = state->labels->text[verdict.class[i]];
@@ -216,13 +215,13 @@ nw_vote_final(PG_FUNCTION_ARGS)
 		key.type = jbvString;
 		key.val.string.val = unconstify(char *, label.data);
 		key.val.string.len = label.len;
-		pushJsonbValue(&parse, WJB_KEY, &key);
+		nw_push_jsonb(&json, WJB_KEY, &key);
 		value.type = jbvNumeric;
 		value.val.numeric = exact_numeric(nw_verdict_probability(&verdict, i));
-		pushJsonbValue(&parse, WJB_VALUE, &value);
+		nw_push_jsonb(&json, WJB_VALUE, &value);
 	}
-	result = pushJsonbValue(&parse, WJB_END_OBJECT, NULL);
-	PG_RETURN_JSONB_P(JsonbValueToJsonb(result));
+	nw_push_jsonb(&json, WJB_END_OBJECT, NULL);
+	PG_RETURN_JSONB_P(JsonbValueToJsonb(json.result));
 }
 
 /* nw_argmax_final(internal) returns text: the most probable label */

@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -26,7 +27,7 @@ sub reset_rows
 	return;
 }
 
-my $session = $node->background_psql('postgres');
+my $session = open_session($node);
 
 # A writer commits between two statements
 $session->query_safe('BEGIN');
@@ -196,7 +197,7 @@ reset_rows();
 
 # A statement that waits for a lock looks again
 $session->query_safe("BEGIN; UPDATE queries SET e = '[9]' WHERE id = 1; INSERT INTO rows VALUES (2, '[9]', 'nine');");
-my $waiting = $node->background_psql('postgres');
+my $waiting = open_session($node);
 $waiting->query_until(qr/start/, "\\echo start\nUPDATE queries SET id = id WHERE id = 1 AND nw_predict(e, 's') IS NOT NULL RETURNING e, nw_predict(e, 's');\n");
 $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
 $session->query_safe('COMMIT');
@@ -205,7 +206,7 @@ $waiting->quit;
 reset_rows();
 
 # Predictions count as reads where transactions are serializable
-my @writers = map { $node->background_psql('postgres', on_error_stop => 0) } 1 .. 2;
+my @writers = map { open_session($node, on_error_stop => 0) } 1 .. 2;
 foreach my $i (0, 1)
 {
 	$writers[$i]->query_safe('BEGIN ISOLATION LEVEL SERIALIZABLE');
@@ -219,7 +220,7 @@ $_->quit for @writers;
 reset_rows();
 
 # Many sessions at once
-my @sessions = map { $node->background_psql('postgres') } 1 .. 3;
+my @sessions = map { open_session($node) } 1 .. 3;
 $_->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ') for @sessions;
 my @answers;
 for my $i (0 .. $#sessions)

@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -16,8 +17,8 @@ $node->safe_psql(
 	INSERT INTO rows VALUES (1, '[2]', 'a'), (2, '[4]', 'b');
 });
 
-my $one = $node->background_psql('postgres', on_error_stop => 0);
-my $two = $node->background_psql('postgres', on_error_stop => 0);
+my $one = open_session($node, on_error_stop => 0);
+my $two = open_session($node, on_error_stop => 0);
 $two->query_safe('\set VERBOSITY sqlstate');
 
 # Do one thing in an open transaction, try another in a second session, end the

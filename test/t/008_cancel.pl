@@ -5,6 +5,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time);
+use NwSession;
 
 # Generous: a cancelled statement ends within milliseconds.
 my $patience = 5;
@@ -50,7 +51,7 @@ foreach my $name (sort keys %statements)
 }
 
 # pg_cancel_backend, and the session goes on
-my $session = $node->background_psql('postgres', on_error_stop => 0);
+my $session = open_session($node, on_error_stop => 0);
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
 foreach my $name ('a long scan', 'many packed predictions')
 {
@@ -85,7 +86,7 @@ is( $session->query(q{
 $session->quit;
 
 # pg_terminate_backend
-my $doomed = $node->background_psql('postgres', on_error_stop => 0);
+my $doomed = open_session($node, on_error_stop => 0);
 $pid = $doomed->query_safe('SELECT pg_backend_pid()');
 $doomed->query_until(qr/begin/, "\\echo begin\n$statements{'many packed predictions'};\n");
 $node->poll_query_until('postgres',

@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -19,7 +20,7 @@ $node->safe_psql(
 });
 
 # one session throughout, so that what it remembers can be wrong
-my $session = $node->background_psql('postgres', on_error_stop => 0);
+my $session = open_session($node, on_error_stop => 0);
 
 # Predict in the old session; return the answer or the error.
 sub predict

@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -42,7 +43,7 @@ $node->safe_psql(
 });
 
 # Bytes of all memory contexts between two statements.
-my $session = $node->background_psql('postgres');
+my $session = open_session($node);
 my $bytes = 'SELECT sum(total_bytes) FROM pg_backend_memory_contexts';
 
 # Run a statement a few times to warm up, then again; memory must not grow.

@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -33,8 +34,8 @@ sub survives
 sub swap
 {
 	my ($name, $swap, $back) = @_;
-	my $writer = $node->background_psql('postgres');
-	my $reader = $node->background_psql('postgres', on_error_stop => 0);
+	my $writer = open_session($node);
+	my $reader = open_session($node, on_error_stop => 0);
 	$writer->query_safe('BEGIN');
 	$writer->query_safe($swap);
 	$reader->query_until(qr/begin/,

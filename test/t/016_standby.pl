@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
@@ -28,7 +29,7 @@ $primary->wait_for_catchup($standby, 'replay', $primary->lsn('write'));
 is($standby->safe_psql('postgres', $answers), $expected, 'a standby gives the same digits');
 
 # Changes arrive, also between two statements of a transaction
-my $session = $standby->background_psql('postgres');
+my $session = open_session($standby);
 my $predict = "SELECT nw_predict('[100,100]', 's')";
 $session->query_safe('BEGIN');
 isnt($session->query_safe($predict), 'new', 'before a change');

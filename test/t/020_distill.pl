@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -53,7 +54,7 @@ SKIP:
 	my %peak;
 	foreach my $set ('s', 'cosine')
 	{
-		my $session = $node->background_psql('postgres');
+		my $session = open_session($node);
 		my $pid = $session->query_safe('SELECT pg_backend_pid()');
 		$session->query_safe("SET maintenance_work_mem = '32MB'");
 		# what the process takes anyway: table and catalogs in shared buffers
@@ -97,7 +98,7 @@ $node->safe_psql('postgres', "SELECT nw_unregister('endless')");
 is($node->safe_psql('postgres', $state), $before, 'nor anything else');
 
 # Progress is where people look, and is gone afterwards
-my $session = $node->background_psql('postgres', on_error_stop => 0);
+my $session = open_session($node, on_error_stop => 0);
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
 foreach my $case (
 	[ "SELECT nw_distill('s', 'new', k => 400, calibrate => false)", 'distilling class \d+ of 4' ],
@@ -125,7 +126,7 @@ is($session->query("SELECT coalesce(sum(total_bytes), 0) < 200000 FROM pg_backen
 is($node->safe_psql('postgres', $state), $before, 'no set was left half-made');
 
 # Two at once: the second waits, then fails or finds the name taken
-my $other = $node->background_psql('postgres', on_error_stop => 0);
+my $other = open_session($node, on_error_stop => 0);
 my $other_pid = $other->query_safe('SELECT pg_backend_pid()');
 foreach my $case (
 	[ 'few', qr/ERROR:  40001: set "few" was changed by a concurrent transaction/, 'distilling anew' ],

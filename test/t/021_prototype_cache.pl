@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -45,7 +46,7 @@ sub reset_sets
 	return;
 }
 
-my $session = $node->background_psql('postgres', on_error_stop => 0);
+my $session = open_session($node, on_error_stop => 0);
 foreach my $change (@changes)
 {
 	my ($name, $sql, $expected) = @$change;
@@ -187,7 +188,7 @@ $session->quit;
 $node->safe_psql('postgres', "SELECT nw_calibrate('few', 's', 3, 3, 1, leave_one_out => false)");
 my $committed = $node->safe_psql('postgres', "SELECT md5(string_agg(p::text, ';' ORDER BY set, label, ordinal)) FROM nw_prototypes AS p") .
   $node->safe_psql('postgres', $answer);
-my $open = $node->background_psql('postgres', on_error_stop => 0);
+my $open = open_session($node, on_error_stop => 0);
 $open->query_safe("BEGIN; UPDATE rows SET label = 'lost'; SELECT redo();");
 $node->stop('immediate');
 eval { $open->quit };

@@ -4,6 +4,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
@@ -42,7 +43,7 @@ foreach my $write ("nw_distill('s', 'few')", "nw_calibrate('s')", "nw_diagnose('
 }
 
 # A session that has the prototypes cached sees them replaced
-my $session = $standby->background_psql('postgres');
+my $session = open_session($standby);
 my $labels = "SELECT string_agg(DISTINCT nw_predict(embedding, 'few'), ' ') FROM rows";
 is($session->query_safe($labels), 'l0 l1 l2', 'before');
 $primary->safe_psql('postgres', "UPDATE rows SET label = 'new ' || label; SELECT nw_distill('s', 'few', calibrate => false)");

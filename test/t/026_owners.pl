@@ -5,6 +5,7 @@ use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -35,8 +36,8 @@ $node->safe_psql(
 });
 
 # A set that is removed or replaced while it is diagnosed
-my $one = $node->background_psql('postgres', on_error_stop => 0);
-my $two = $node->background_psql('postgres', on_error_stop => 0);
+my $one = open_session($node, on_error_stop => 0);
+my $two = open_session($node, on_error_stop => 0);
 $_->query_safe('SET SESSION AUTHORIZATION victim') foreach ($one, $two);
 
 # Begin to diagnose in one session, do something in another that has to wait, and

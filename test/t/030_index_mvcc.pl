@@ -5,6 +5,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use NwIndex;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -25,8 +26,8 @@ my $far = q{'[9,9,9,9,9,9]'};
 my $predict = "SELECT nw_predict($far, 's')";
 my $differences = "SELECT differences('s')";
 
-my $session = $node->background_psql('postgres');
-my $other = $node->background_psql('postgres');
+my $session = open_session($node);
+my $other = open_session($node);
 $_->query_safe('SET nwhead.engine = index') foreach $session, $other;
 is($session->query_safe("SELECT engines('s')"), 'index', 'the index answers');
 
@@ -132,7 +133,7 @@ sees($session, $near, 'emptied and filled again');
 $node->safe_psql('postgres', "BEGIN; INSERT INTO rows VALUES (801, $far, 'prepared'); DELETE FROM rows WHERE id % 2 = 0; PREPARE TRANSACTION 'one'");
 sees($session, $near, 'a prepared transaction');
 $node->restart;
-$_ = $node->background_psql('postgres') foreach $session, $other;
+$_ = open_session($node) foreach $session, $other;
 $_->query_safe('SET nwhead.engine = index') foreach $session, $other;
 sees($session, $near, 'after a restart');
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
@@ -188,7 +189,7 @@ $node->safe_psql(
 	SELECT nw_register('skew', 'skew');
 });
 $other->quit;
-$other = $node->background_psql('postgres', on_error_stop => 0);
+$other = open_session($node, on_error_stop => 0);
 $_->query_safe('BEGIN ISOLATION LEVEL SERIALIZABLE') foreach $session, $other;
 $session->query_safe("SELECT nw_predict('[0]', 'skew', '{c1,c2}')");
 $other->query_safe("SELECT nw_predict('[1]', 'skew', '{c1,c2}')");
@@ -259,7 +260,7 @@ ok($node->poll_query_until('postgres', "SELECT idx_scan >= 4 AND idx_tup_read >=
 
 # An index not valid yet, and one that rows of broken HOT chains keep away from
 # old snapshots
-$session = $node->background_psql('postgres');
+$session = open_session($node);
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SET nwhead.engine = index;');
 $session->query_safe("SELECT count(*) FROM rows");
 $node->safe_psql('postgres', q{

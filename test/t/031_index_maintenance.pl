@@ -5,6 +5,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use NwIndex;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -45,7 +46,7 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE large (id int, embedding vector(4), label text, note text);
 	ALTER TABLE large ALTER note SET STORAGE plain;
 	INSERT INTO large SELECT i, spot(i, 1, 4, 1), repeat('x', 1900), repeat('y', 1200) FROM generate_series(1, 12000) AS i;});
-my $session = $node->background_psql('postgres');
+my $session = open_session($node);
 $session->query_safe("SET maintenance_work_mem = '8MB'; SELECT count(*) FROM large;");
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
 
@@ -136,15 +137,15 @@ foreach my $command ("DROP INDEX rows_nw; CREATE INDEX CONCURRENTLY rows_nw ON r
 {
 	my ($drop, $build) = $command =~ /^(?:(DROP.*?); )?(.*)$/;
 	$node->safe_psql('postgres', $drop) if $drop;
-	my $blocker = $node->background_psql('postgres');
-	my $builder = $node->background_psql('postgres');
+	my $blocker = open_session($node);
+	my $builder = open_session($node);
 	my $late = $drop ? 'first' : 'second';
 	# the build waits for this transaction before its first pass
 	$blocker->query_safe("BEGIN; INSERT INTO rows SELECT 50000 + i, spot(i, 9, 16, 1), '$late early' FROM generate_series(1, 90) AS i;");
 	$builder->query_until(qr/begin/, "\\echo begin\n$build;\n");
 	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_progress_create_index WHERE phase LIKE 'waiting for writers%'");
 	# and, later, for this one before its second
-	my $second = $node->background_psql('postgres');
+	my $second = open_session($node);
 	$second->query_safe("BEGIN; INSERT INTO rows SELECT 60000 + i, spot(i, 10, 16, 1), '$late late' FROM generate_series(1, 90) AS i;");
 	$blocker->query_safe('COMMIT');
 	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_progress_create_index WHERE phase = 'waiting for writers before validation'");
@@ -175,7 +176,7 @@ $node->safe_psql(
 	CREATE TABLE many (embedding vector(16), label text);
 	INSERT INTO many SELECT (SELECT array_agg((i::bigint * (7919 + 2 * j) % 10007)::float4) FROM generate_series(1, 16) AS j)::vector, 'one' FROM generate_series(1, 40000) AS i;
 });
-my $builder = $node->background_psql('postgres', on_error_stop => 0);
+my $builder = open_session($node, on_error_stop => 0);
 $builder->query_until(qr/begin/, "\\echo begin\nCREATE INDEX many_nw ON many USING nw (embedding) INCLUDE (label) WITH (lists = 10000);\n");
 ok( $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_progress_create_index WHERE phase = 'building index: clustering the sample'"),
 	'progress shows the phase');

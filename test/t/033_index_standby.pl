@@ -6,6 +6,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use NwIndex;
+use NwSession;
 
 my $rounds = $ENV{NW_STANDBY_ROUNDS} // 60;
 
@@ -56,7 +57,7 @@ is( $standby->safe_psql('postgres', "SELECT md5(string_agg(a, '')) FROM answers(
 # and vacuums
 $standby->append_conf('postgresql.conf', "hot_standby_feedback = on\nwal_receiver_status_interval = 1");
 $standby->reload;
-my $session = $standby->background_psql('postgres');
+my $session = open_session($standby);
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $session->query_safe('SELECT 1');
 $primary->safe_psql('postgres', 'SELECT pg_current_xact_id()');

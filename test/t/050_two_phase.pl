@@ -5,6 +5,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use NwIndex;
+use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -81,7 +82,7 @@ $node->safe_psql('postgres', 'VACUUM rows');
 is($node->safe_psql('postgres', "SELECT differences('s'), engines('s')"), '0|index', 'vacuum goes on');
 
 # A session that has everything cached sees the commit
-my $session = $node->background_psql('postgres');
+my $session = open_session($node);
 isnt($session->query_safe($far), 'far', 'a session before the commit');
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 my $old = $session->query_safe("SELECT md5(string_agg(a, '')) FROM answers('s', 'index') AS a");

@@ -6,6 +6,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use NwIndex;
+use NwSession;
 
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 $primary->init(allows_streaming => 1);
@@ -77,7 +78,7 @@ my @rounds = (
 
 # With feedback: the primary keeps what the snapshot needs
 catch_up();
-my $session = $standby->background_psql('postgres');
+my $session = open_session($standby);
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 my $first = consistent($session, 'at first');
 $primary->poll_query_until('postgres', 'SELECT backend_xmin IS NOT NULL FROM pg_stat_replication');
@@ -138,7 +139,7 @@ isnt(consistent($session, 'after that'), $first, 'and goes on afterwards');
 # Without patience: the session is cancelled, and never told anything wrong
 $standby->append_conf('postgresql.conf', 'max_standby_streaming_delay = 0');
 $standby->reload;
-my $impatient = $standby->background_psql('postgres', on_error_stop => 0);
+my $impatient = open_session($standby, on_error_stop => 0);
 $impatient->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 $first = $impatient->query_safe("SELECT cached('0', 'index')");
 $primary->safe_psql('postgres', 'DELETE FROM rows WHERE id % 7 = 1');
