@@ -6,6 +6,7 @@
 #   make torture        the same, and mistreat it for hours (TORTURE="kill:50 cancel"
 #                       chooses; see docs/reliability.md)
 #   make fuzz           the same, and run the fuzzers for long (FUZZ_RUNS=1000000)
+#   make cross          the same, and run the pure C on other processors, emulated
 #   make bench          the same, and measure it against its peers
 #   make setup          only install what is missing
 #
@@ -122,6 +123,10 @@ fuzz:
 	@tools/setup test
 	@test/fuzz/run --keep --runs $(or $(FUZZ_RUNS),1000000)
 
+cross:
+	@tools/setup cross
+	@test/cross/run
+
 # Room for the data of demo and benchmarks; see tools/cluster.
 define big_cluster
 shared_buffers = $(BUFFERS)
@@ -148,4 +153,4 @@ bench:
 	@bash -c '. tools/env.sh && quietly install_extension'
 	@tools/cluster run bench/run
 
-.PHONY: setup test torture fuzz demo demo-quick bench
+.PHONY: setup test torture fuzz cross demo demo-quick bench

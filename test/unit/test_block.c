@@ -11,10 +11,7 @@
 #include "math/kernel.h"
 #include "math/simd/scalar.h"
 #include "math/simd/simd.h"
-
-static const char *const names[] = {"scalar", "avx2", "avx512"};
-
-#define NAME_COUNT 3
+#include "simd_names.h"
 
 /* Draw a float that is sometimes awkward. */
 static float
@@ -78,9 +75,9 @@ compare_all(int dim, int nq, int n)
 	for (int i = 0; i < n; i++)
 		scale[i] = check_below(8) == 0 ? 0 : check_uniform(0, 3);
 
-	for (int k = 0; k < NAME_COUNT; k++)
+	for (int k = 0; k < SIMD_COUNT; k++)
 	{
-		const NwSimd *simd = nw_simd_find(names[k]);
+		const NwSimd *simd = nw_simd_find(simd_names[k]);
 
 		if (simd != NULL)
 			compare(simd, q, nq, space + 1, scale, dim, n);
@@ -124,9 +121,9 @@ compare_at_end_of_memory(void)
 				x[i] = random_float();
 				q[i] = random_float();
 			}
-			for (int k = 0; k < NAME_COUNT; k++)
+			for (int k = 0; k < SIMD_COUNT; k++)
 			{
-				const NwSimd *simd = nw_simd_find(names[k]);
+				const NwSimd *simd = nw_simd_find(simd_names[k]);
 
 				if (simd != NULL)
 					compare(simd, q, m, x, scale, dim, m);
@@ -153,9 +150,9 @@ compare_negative_zero(void)
 	}
 	for (int dim = 1; dim <= 40; dim++)
 	{
-		for (int k = 0; k < NAME_COUNT; k++)
+		for (int k = 0; k < SIMD_COUNT; k++)
 		{
-			const NwSimd *simd = nw_simd_find(names[k]);
+			const NwSimd *simd = nw_simd_find(simd_names[k]);
 
 			if (simd != NULL)
 				compare(simd, q, 3, x, scale, dim, 3);
@@ -226,11 +223,11 @@ main(void)
 	compare_all(300, 70, 9);
 	compare_at_end_of_memory();
 	compare_negative_zero();
-	for (int k = 0; k < NAME_COUNT; k++)
+	for (int k = 0; k < SIMD_COUNT; k++)
 	{
-		if (nw_simd_find(names[k]) != NULL)
+		if (nw_simd_find(simd_names[k]) != NULL)
 		{
-			nw_simd = nw_simd_find(names[k]);
+			nw_simd = nw_simd_find(simd_names[k]);
 			compare_measures();
 		}
 	}

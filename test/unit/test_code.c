@@ -9,10 +9,10 @@
 #include "check.h"
 #include "math/code.h"
 #include "math/simd/simd.h"
+#include "simd_names.h"
 
 #define ROWS 9
 
-static const char *const names[] = {"scalar", "avx2", "avx512"};
 static const NwKernel kernels[] = {NW_EUCLIDEAN, NW_GAUSSIAN, NW_HYPERSPHERE, NW_COSINE, NW_DOT};
 static const int dims[] = {1,  2,  3,  5,   7,   8,   15,  16,  17,  31,  32,   33,   47,
                            63, 64, 65, 100, 127, 128, 129, 200, 511, 768, 1023, 1999, 2000};
@@ -517,9 +517,9 @@ int
 main(void)
 {
 	check_start("code");
-	for (int s = 0; s < COUNT(names); s++)
+	for (int s = 0; s < SIMD_COUNT; s++)
 	{
-		const NwSimd *simd = nw_simd_find(names[s]);
+		const NwSimd *simd = nw_simd_find(simd_names[s]);
 
 		if (simd == NULL)
 			continue;

@@ -11,10 +11,10 @@
 #include "math/code_sum.h"
 #include "math/simd/simd.h"
 #include "math/spectral.h"
+#include "simd_names.h"
 
 #define ROWS 150
 
-static const char *const names[] = {"scalar", "avx2", "avx512"};
 static const NwKernel kernels[] = {NW_EUCLIDEAN, NW_GAUSSIAN, NW_HYPERSPHERE, NW_COSINE, NW_DOT};
 static const int dims[] = {1, 2, 3, 16, 31, 128, 300};
 
@@ -304,9 +304,9 @@ int
 main(void)
 {
 	check_start("code_sum");
-	for (int i = 0; i < COUNT(names); i++)
+	for (int i = 0; i < SIMD_COUNT; i++)
 	{
-		const NwSimd *simd = nw_simd_find(names[i]);
+		const NwSimd *simd = nw_simd_find(simd_names[i]);
 
 		if (simd == NULL)
 			continue;

@@ -9,10 +9,10 @@
 #include "math/copies.h"
 #include "math/simd/scalar.h"
 #include "math/simd/simd.h"
+#include "simd_names.h"
 
 #define ROWS 9
 
-static const char *const names[] = {"scalar", "avx2", "avx512"};
 static const NwKernel kernels[] = {NW_EUCLIDEAN, NW_GAUSSIAN, NW_HYPERSPHERE};
 static const int dims[] = {1, 2, 3, 7, 15, 16, 17, 31, 33, 64, 100, 128, 129, 768, 1999, 16000};
 static const double magnitudes[] = {1e-20, 1e-3, 1, 50, 1e15};
@@ -110,9 +110,9 @@ int
 main(void)
 {
 	check_start("copies");
-	for (int s = 0; s < 3; s++)
+	for (int s = 0; s < SIMD_COUNT; s++)
 	{
-		const NwSimd *simd = nw_simd_find(names[s]);
+		const NwSimd *simd = nw_simd_find(simd_names[s]);
 
 		if (simd == NULL)
 			continue;

@@ -9,10 +9,7 @@
 #include "check.h"
 #include "math/simd/scalar.h"
 #include "math/simd/simd.h"
-
-static const char *const names[] = {"scalar", "avx2", "avx512"};
-
-#define NAME_COUNT 3
+#include "simd_names.h"
 
 typedef struct Term
 {
@@ -145,12 +142,13 @@ check_limits(void)
 		Term t = split(&nw_simd_scalar, edges[i]);
 
 		check_form(edges[i], t);
-		for (int k = 0; k < NAME_COUNT; k++)
+		for (int k = 0; k < SIMD_COUNT; k++)
 		{
-			const NwSimd *simd = nw_simd_find(names[k]);
+			const NwSimd *simd = nw_simd_find(simd_names[k]);
 
 			if (simd != NULL)
-				CHECK(compare(t, split(simd, edges[i])) == 0, "%s exp(%a)", names[k], edges[i]);
+				CHECK(compare(t, split(simd, edges[i])) == 0, "%s exp(%a)", simd_names[k],
+				      edges[i]);
 		}
 	}
 }
@@ -235,9 +233,9 @@ main(void)
 
 	check_huge();
 	check_limits();
-	for (int k = 1; k < NAME_COUNT; k++)
+	for (int k = 1; k < SIMD_COUNT; k++)
 	{
-		const NwSimd *fast = nw_simd_find(names[k]);
+		const NwSimd *fast = nw_simd_find(simd_names[k]);
 
 		for (int n = 0; fast != NULL && n <= 40; n++)
 		{

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "math/kernel.h"
 #include "math/simd/simd.h"
+#include "simd_names.h"
 
 static const NwKernel kernels[] = {NW_EUCLIDEAN, NW_GAUSSIAN, NW_HYPERSPHERE, NW_COSINE, NW_DOT};
 
@@ -283,14 +284,12 @@ check_parallel(void)
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512"};
-
 	check_start("kernel");
 	check_names();
 	check_tau();
-	for (int k = 0; k < 3; k++)
+	for (int k = 0; k < SIMD_COUNT; k++)
 	{
-		nw_simd = nw_simd_find(names[k]);
+		nw_simd = nw_simd_find(simd_names[k]);
 		if (nw_simd == NULL)
 			continue;
 		check_values();

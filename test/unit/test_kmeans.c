@@ -11,6 +11,7 @@
 #include "math/kmeans.h"
 #include "math/random.h"
 #include "math/simd/simd.h"
+#include "simd_names.h"
 
 /* A task with its rows and results, all of exact size. */
 typedef struct Problem
@@ -179,7 +180,6 @@ fill(Problem *p, int centres, double noise)
 static void
 check_size(int n, int dim, int k, bool spherical, int centres, double noise)
 {
-	static const char *const names[] = {"scalar", "avx2"};
 	Problem p = make(n, dim, k);
 	Problem other = make(n, dim, k);
 
@@ -191,16 +191,16 @@ check_size(int n, int dim, int k, bool spherical, int centres, double noise)
 	nw_simd_init();
 	run(&p);
 	check_result(&p);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < SIMD_COUNT; i++)
 	{
-		if (nw_simd_find(names[i]) == NULL)
+		if (nw_simd_find(simd_names[i]) == NULL)
 			continue;
-		nw_simd = nw_simd_find(names[i]);
+		nw_simd = nw_simd_find(simd_names[i]);
 		run(&other);
 		CHECK(memcmp(&p.inertia, &other.inertia, sizeof(double)) == 0 &&
 		          memcmp(p.centroid, other.centroid, sizeof(float) * k * dim) == 0 &&
 		          memcmp(p.assignment, other.assignment, sizeof(int) * n) == 0,
-		      "%s, n %d dim %d k %d", names[i], n, dim, k);
+		      "%s, n %d dim %d k %d", simd_names[i], n, dim, k);
 	}
 	nw_simd_init();
 	drop(&other);

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "math/mass.h"
 #include "math/simd/simd.h"
+#include "simd_names.h"
 
 /* nothing between the members, so that sums can be compared as bytes */
 _Static_assert(sizeof(NwMass) == NW_BINS * 16 + 8, "no padding");
@@ -345,12 +346,10 @@ check_huge(void)
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512"};
-
 	check_start("mass");
-	for (int k = 0; k < 3; k++)
+	for (int k = 0; k < SIMD_COUNT; k++)
 	{
-		nw_simd = nw_simd_find(names[k]);
+		nw_simd = nw_simd_find(simd_names[k]);
 		if (nw_simd == NULL)
 			continue;
 		check_order(-5, 0);

@@ -11,10 +11,8 @@
 #include "math/removable.h"
 #include "math/simd/scalar.h"
 #include "math/simd/simd.h"
+#include "simd_names.h"
 
-static const char *const names[] = {"scalar", "avx2", "avx512"};
-
-#define NAME_COUNT 3
 #define MOST 5000
 
 static double score[MOST];
@@ -292,11 +290,11 @@ int
 main(void)
 {
 	check_start("run");
-	for (int k = 0; k < NAME_COUNT; k++)
+	for (int k = 0; k < SIMD_COUNT; k++)
 	{
-		if (nw_simd_find(names[k]) == NULL)
+		if (nw_simd_find(simd_names[k]) == NULL)
 			continue;
-		nw_simd = nw_simd_find(names[k]);
+		nw_simd = nw_simd_find(simd_names[k]);
 		check_runs(-30, 0);
 		check_runs(-150, 100);
 		check_runs(-52, -42);

@@ -11,10 +11,8 @@
 #include "check.h"
 #include "math/simd/scalar.h"
 #include "math/simd/simd.h"
+#include "simd_names.h"
 
-static const char *const fast_names[] = {"avx2", "avx512"};
-
-#define FAST_COUNT 2
 #define MAX_ROWS 11
 
 /* Draw a float that is sometimes awkward. */
@@ -98,9 +96,9 @@ compare_all(int dim, int n)
 	for (int i = 0; i < n; i++)
 		scale[i] = check_below(8) == 0 ? 0 : check_uniform(0, 3);
 
-	for (int k = 0; k < FAST_COUNT; k++)
+	for (int k = 1; k < SIMD_COUNT; k++)
 	{
-		const NwSimd *fast = nw_simd_find(fast_names[k]);
+		const NwSimd *fast = nw_simd_find(simd_names[k]);
 
 		if (fast != NULL)
 			compare_sums(fast, q, space + 1, scale, dim, n);
@@ -260,9 +258,9 @@ compare_at_end_of_memory(void)
 				x[i] = random_float();
 			for (int j = 0; j < dim; j++)
 				q[j] = random_float();
-			for (int k = 0; k < FAST_COUNT; k++)
+			for (int k = 1; k < SIMD_COUNT; k++)
 			{
-				const NwSimd *fast = nw_simd_find(fast_names[k]);
+				const NwSimd *fast = nw_simd_find(simd_names[k]);
 
 				if (fast != NULL)
 					compare_sums(fast, q, x, scale, dim, n);
@@ -296,9 +294,9 @@ compare_negative_zero(void)
 
 	for (int dim = 1; dim <= 40; dim++)
 	{
-		for (int k = 0; k < FAST_COUNT; k++)
+		for (int k = 1; k < SIMD_COUNT; k++)
 		{
-			const NwSimd *fast = nw_simd_find(fast_names[k]);
+			const NwSimd *fast = nw_simd_find(simd_names[k]);
 
 			if (fast != NULL)
 				compare_sums(fast, q, x, &scale, dim, 1);
@@ -349,9 +347,9 @@ compare_halves(void)
 			      plain[i], defined);
 	}
 
-	for (int k = 0; k < FAST_COUNT; k++)
+	for (int k = 1; k < SIMD_COUNT; k++)
 	{
-		const NwSimd *fast = nw_simd_find(fast_names[k]);
+		const NwSimd *fast = nw_simd_find(simd_names[k]);
 		int from = 0;
 
 		/* pieces of every length up to 70, each of exact size */
@@ -384,14 +382,17 @@ check_dispatch(void)
 	CHECK(nw_simd_find("none") == NULL, "an unknown name");
 	nw_simd_init();
 	CHECK(nw_simd == nw_simd_find(nw_simd->name), "%s", nw_simd->name);
-	for (int k = 0; k < FAST_COUNT; k++)
+#if defined(__AARCH64EL__)
+	CHECK(strcmp(nw_simd->name, "neon") == 0, "%s", nw_simd->name);
+#endif
+	for (int k = 1; k < SIMD_COUNT; k++)
 	{
-		const NwSimd *fast = nw_simd_find(fast_names[k]);
+		const NwSimd *fast = nw_simd_find(simd_names[k]);
 
 		if (fast == NULL)
-			printf("# this machine has no %s\n", fast_names[k]);
+			printf("# this machine has no %s\n", simd_names[k]);
 		else
-			CHECK(strcmp(fast->name, fast_names[k]) == 0, "%s", fast->name);
+			CHECK(strcmp(fast->name, simd_names[k]) == 0, "%s", fast->name);
 	}
 }
 
@@ -418,9 +419,9 @@ main(void)
 	compare_at_end_of_memory();
 	compare_negative_zero();
 	compare_halves();
-	for (int k = 0; k < FAST_COUNT; k++)
+	for (int k = 1; k < SIMD_COUNT; k++)
 	{
-		const NwSimd *fast = nw_simd_find(fast_names[k]);
+		const NwSimd *fast = nw_simd_find(simd_names[k]);
 
 		if (fast == NULL)
 			continue;

@@ -9,8 +9,8 @@
 #include "check.h"
 #include "math/simd/simd.h"
 #include "math/spectral.h"
+#include "simd_names.h"
 
-static const char *const names[] = {"scalar", "avx2", "avx512"};
 static const int dims[] = {1, 2, 7, 16, 33, 100, 255, 256, 257, 300};
 static const int counts[] = {1, 2, 5, 60, 255, 256, 257, 300};
 static const double sizes[] = {1e-40, 1e-20, 1, 1e30};
@@ -147,9 +147,9 @@ int
 main(void)
 {
 	check_start("spectral");
-	for (int i = 0; i < COUNT(names); i++)
+	for (int i = 0; i < SIMD_COUNT; i++)
 	{
-		nw_simd = nw_simd_find(names[i]);
+		nw_simd = nw_simd_find(simd_names[i]);
 		if (nw_simd == NULL)
 			continue;
 		check_nothing();

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "math/simd/simd.h"
 #include "math/sweep.h"
+#include "simd_names.h"
 
 #define BINS 15
 
@@ -212,7 +213,6 @@ check_sums(bool weighted)
 static void
 check_implementations(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512"};
 	static const double tau[] = {0.02, 0.7, 5};
 	const NwSimd *in_use = nw_simd;
 
@@ -221,11 +221,11 @@ check_implementations(void)
 		Case c = draw(1 + check_below(6), q % 2 == 1);
 		double loss[3];
 
-		for (int k = 0; k < 3; k++)
+		for (int k = 0; k < SIMD_COUNT; k++)
 		{
 			NwSweep *sweep = make_sweep(tau, 3);
 
-			nw_simd = nw_simd_find(names[k]);
+			nw_simd = nw_simd_find(simd_names[k]);
 			if (nw_simd)
 				add(sweep, &c);
 			for (int p = 0; nw_simd && p < 3; p++)
@@ -234,8 +234,8 @@ check_implementations(void)
 
 				if (k == 0)
 					loss[p] = got;
-				CHECK(memcmp(&loss[p], &got, sizeof(double)) == 0, "%s: %a, not %a", names[k], got,
-				      loss[p]);
+				CHECK(memcmp(&loss[p], &got, sizeof(double)) == 0, "%s: %a, not %a", simd_names[k],
+				      got, loss[p]);
 			}
 			free_sweep(sweep);
 		}
@@ -389,12 +389,10 @@ check_vertex(void)
 int
 main(void)
 {
-	static const char *const names[] = {"scalar", "avx2", "avx512"};
-
 	check_start("sweep");
-	for (int k = 0; k < 3; k++)
+	for (int k = 0; k < SIMD_COUNT; k++)
 	{
-		nw_simd = nw_simd_find(names[k]);
+		nw_simd = nw_simd_find(simd_names[k]);
 		if (nw_simd == NULL)
 			continue;
 		check_sums(false);

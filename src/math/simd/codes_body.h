@@ -38,6 +38,7 @@ code_step(vf acc[][FLOAT_GROUPS], const float *t, const int8_t *const *code, int
 		{
 			vf part = vf_load_upto(t + g * VF, k - g * VF);
 
+			vf_keep(part);
 			UNROLL
 			for (int r = 0; r < VEC_CODE_ROWS; r++)
 				acc[r][g] = vf_mul_add(part, vf_load_bytes_upto(code[r] + j + g * VF, k - g * VF),
@@ -46,16 +47,23 @@ code_step(vf acc[][FLOAT_GROUPS], const float *t, const int8_t *const *code, int
 	}
 }
 
+/* Fold twice so many groups to half of them. */
+static INLINE void
+fold_floats(vf *acc, const int half)
+{
+	UNROLL
+	for (int g = 0; g < half; g++)
+		acc[g] = acc[g] + acc[g + half];
+}
+
+/* One call after the other: see fold_onto(). */
 static INLINE vf
 fold_float_groups(vf *acc)
 {
-	UNROLL
-	for (int half = FLOAT_GROUPS / 2; half > 0; half /= 2)
-	{
-		UNROLL
-		for (int g = 0; g < half; g++)
-			acc[g] = acc[g] + acc[g + half];
-	}
+	fold_floats(acc, FLOAT_GROUPS / 2);
+	fold_floats(acc, FLOAT_GROUPS / 4);
+	fold_floats(acc, FLOAT_GROUPS / 8);
+	fold_floats(acc, FLOAT_GROUPS / 16);
 	return acc[0];
 }
 

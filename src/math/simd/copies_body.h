@@ -43,6 +43,7 @@ copy_step(vf acc[][FLOAT_GROUPS], const float *t, const int16_t *const *copy, in
 		{
 			vf part = vf_load_upto(t + j + g * VF, k - g * VF);
 
+			vf_keep(part);
 			UNROLL
 			for (int r = 0; r < VEC_COPY_ROWS; r++)
 			{

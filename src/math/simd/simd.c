@@ -11,6 +11,7 @@
 
 #include "math/simd/avx2.h"
 #include "math/simd/avx512.h"
+#include "math/simd/neon.h"
 #include "math/simd/scalar.h"
 
 /* The implementation in use; scalar until nw_simd_init() has been called. */
@@ -69,6 +70,10 @@ nw_simd_find(const char *name)
 	if (strcmp(name, nw_simd_avx2.name) == 0)
 		return cpu_features().avx2 ? &nw_simd_avx2 : NULL;
 #endif
+#if defined(__AARCH64EL__)
+	if (strcmp(name, nw_simd_neon.name) == 0)
+		return &nw_simd_neon;
+#endif
 	if (strcmp(name, nw_simd_scalar.name) == 0)
 		return &nw_simd_scalar;
 	return NULL;
@@ -81,6 +86,8 @@ nw_simd_init(void)
 	nw_simd = nw_simd_find("avx512");
 	if (nw_simd == NULL)
 		nw_simd = nw_simd_find("avx2");
+	if (nw_simd == NULL)
+		nw_simd = nw_simd_find("neon");
 	if (nw_simd == NULL)
 		nw_simd = &nw_simd_scalar;
 }

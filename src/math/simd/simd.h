@@ -64,7 +64,7 @@ typedef struct NwMoments
 
 typedef struct NwSimd
 {
-	const char *name; /* "scalar", "avx2" or "avx512" */
+	const char *name; /* "scalar", "avx2", "avx512" or "neon" */
 
 	/* out[i] = sum over j of (q[j] - x[i][j])^2; q [dim], x [n][dim] */
 	void (*sqdist)(const double *q, const float *x, int dim, int n, double *out);

@@ -41,6 +41,7 @@ typedef __m256d vm; /* all bits of a lane, or none */
 #define vf_all(x) _mm256_set1_ps(x)
 #define vi_all(x) ((vi) _mm256_set1_epi64x(x))
 #define vd_keep(v) __asm__("" : "+x"(v))
+#define vf_keep(v) ((void) 0)
 #define vd_load(p) _mm256_loadu_pd(p)
 #define vi_load_upto(p, k) ((vi) _mm256_loadu_si256((const __m256i *) (p)))
 #define vf_load_upto(p, k) _mm256_loadu_ps(p)

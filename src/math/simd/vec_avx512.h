@@ -41,6 +41,7 @@ typedef __mmask8 vm;
 #define vf_all(x) _mm512_set1_ps(x)
 #define vi_all(x) ((vi) _mm512_set1_epi64(x))
 #define vd_keep(v) ((void) 0)
+#define vf_keep(v) ((void) 0)
 #define vd_load(p) _mm512_loadu_pd(p)
 #define vi_load_upto(p, k) ((vi) _mm512_maskz_loadu_epi64(vm_first(k), p))
 #define vf_store_upto(p, v, k) _mm512_mask_storeu_ps(p, first_floats(k), v)

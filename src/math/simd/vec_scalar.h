@@ -3,10 +3,10 @@
  *		Plain C as an instruction set: vectors of one lane.
  *
  * The loops (*_body.h) are written once, in terms of vectors, and compiled for
- * each instruction set: scalar.c, avx2.c and avx512.c include the set's own
- * header and then table_body.h.  A new set, NEON say, is a vec_neon.h with the
- * names below, a neon.c and neon.h like those of AVX2, and a line in
- * nw_simd_find() and nw_simd_init().
+ * each instruction set: scalar.c, avx2.c, avx512.c and neon.c include the set's
+ * own header and then table_body.h.  A new set is a header with the names below,
+ * a .c and a .h file like those of NEON, and a line in nw_simd_find() and
+ * nw_simd_init().
  *
  * The set.  VEC_NAME: what it is called.  TARGET
  * and INLINE go before functions, UNROLL before loops over registers.
@@ -25,8 +25,9 @@
  *
  * Numbers in all lanes: vd_all, vf_all, vi_all.
  *
- * From and to memory.  vd_load; vd_keep: hold a vector in a register that a
- * compiler would load again for each use; prefetch(address).  The first k
+ * From and to memory.  vd_load; vd_keep and vf_keep: hold a vector in a register
+ * that a compiler would load again for each use, or would load so early that it
+ * runs out of registers; prefetch(address).  The first k
  * numbers, or as many as there are lanes: vd_load_upto(p, k, what the other
  * lanes are), vd_store_upto(p, v, k), vi_store_upto, vi_load_upto*,
  * vf_load_upto*, vf_store_upto*.  Widened: vd_load_floats_upto,
@@ -88,6 +89,7 @@ typedef bool vm;
 #define vf_all(x) ((float) (x))
 #define vi_all(x) ((uint64_t) (x))
 #define vd_keep(v) ((void) 0)
+#define vf_keep(v) ((void) 0)
 #define vd_load(p) (*(p))
 #define vd_load_upto(p, k, fill) ((void) (k), *(p))
 #define vd_store_upto(p, v, k) (*(p) = (v))
