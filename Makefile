@@ -8,6 +8,9 @@
 #   make fuzz           the same, and run the fuzzers for long (FUZZ_RUNS=1000000)
 #   make bench          the same, and measure it against its peers
 #   make setup          only install what is missing
+#   make dist           write the archives of a release into build/dist
+#   make deb            build Debian packages into build/deb; deb-install: and install
+#                       them, after what it takes to build them
 #
 # Plain PGXS, for packagers: make, make install, make installcheck (against a
 # running server), PG_CONFIG=/path/to/pg_config.
@@ -85,6 +88,15 @@ test:
 	@tools/setup test
 	@test/run
 
+dist:
+	@tools/dist
+
+deb:
+	@tools/deb
+
+deb-install:
+	@tools/deb install
+
 TORTURE ?=
 
 torture:
@@ -121,4 +133,4 @@ bench:
 	@bash -c '. tools/env.sh && quietly install_extension'
 	@tools/cluster run bench/run
 
-.PHONY: setup test torture fuzz demo demo-quick bench
+.PHONY: setup test dist deb deb-install torture fuzz demo demo-quick bench
