@@ -9,6 +9,9 @@
 #   make cross          the same, and run the pure C on other processors, emulated
 #   make bench          the same, and measure it against its peers
 #   make setup          only install what is missing
+#   make dist           write the archives of a release into build/dist
+#   make deb            build Debian packages into build/deb; deb-install: and install
+#                       them, after what it takes to build them
 #
 # Plain PGXS, for packagers: make, make install, make installcheck (against a
 # running server), PG_CONFIG=/path/to/pg_config.  To build in another folder, run
@@ -113,6 +116,15 @@ test:
 	@tools/setup test
 	@test/run
 
+dist:
+	@tools/dist
+
+deb:
+	@tools/deb
+
+deb-install:
+	@tools/deb install
+
 TORTURE ?=
 
 torture:
@@ -153,4 +165,4 @@ bench:
 	@bash -c '. tools/env.sh && quietly install_extension'
 	@tools/cluster run bench/run
 
-.PHONY: setup test torture fuzz cross demo demo-quick bench
+.PHONY: setup test dist deb deb-install torture fuzz cross demo demo-quick bench

@@ -118,7 +118,7 @@ write_sources() {
 private_apt() {
 	local dir
 	make_scratch
-	dir=$scratch/apt-$2
+	dir=$scratch/apt-$1-$2
 	PRIVATE=(-q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$dir/sources"
 		-o Dir::State="$dir/state" -o Dir::Cache="$dir/cache")
 	[[ ! -d $dir ]] || return 0

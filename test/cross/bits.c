@@ -15,13 +15,13 @@
 #include <string.h>
 
 #include "check.h"
+#include "math/calibration_bins.h"
 #include "math/code.h"
 #include "math/copies.h"
 #include "math/elementary.h"
 #include "math/kernel.h"
 #include "math/kmeans.h"
 #include "math/mass.h"
-#include "math/metrics.h"
 #include "math/removable.h"
 #include "math/simd/simd.h"
 #include "math/spectral.h"

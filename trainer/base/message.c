@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/hush.h"
 #include "base/message.h"
 
 static void
@@ -30,6 +31,7 @@ nw_fatal(const char *fmt, ...)
 
 	while (atomic_flag_test_and_set(&ending))
 		pause(); /* another thread was first */
+	nw_hush_failed();
 	va_start(ap, fmt);
 	message("error: ", fmt, ap);
 	va_end(ap);

@@ -7,13 +7,18 @@
 #include "base/message.h"
 #include "base/thread.h"
 
-/* Keep signals from this thread, and from those it starts. */
+/* Keep signals from this thread, and from those it starts; all but those of its own faults. */
 void
 nw_signals_block(sigset_t *old)
 {
 	sigset_t all;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGABRT);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
+	sigdelset(&all, SIGSEGV);
 	pthread_sigmask(SIG_SETMASK, &all, old);
 }
 

@@ -1,11 +1,9 @@
 /*
  * cli/embed_options.c: the command line of "nwhead embed".
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/message.h"
 #include "base/text.h"
 #include "cli/embed_options.h"
@@ -37,62 +35,45 @@ enum
 	OPT_QUIET
 };
 
-static const struct option long_options[] = {
-	NW_SHARED_OPTIONS,
-	{"from-table", required_argument, NULL, NW_OPT_TABLE},
-	{"model", required_argument, NULL, OPT_MODEL},
-	{"table", required_argument, NULL, OPT_TABLE},
-	{"set", required_argument, NULL, OPT_SET},
-	{"head-set", required_argument, NULL, OPT_HEAD_SET},
-	{"kernel", required_argument, NULL, OPT_KERNEL},
-	{"tau", required_argument, NULL, OPT_TAU},
-	{"append", no_argument, NULL, OPT_APPEND},
-	{"replace", no_argument, NULL, OPT_REPLACE},
-	{"normalize", no_argument, NULL, OPT_NORMALIZE},
-	{"output", required_argument, NULL, OPT_OUTPUT},
-	{"input-size", required_argument, NULL, OPT_INPUT_SIZE},
-	{"resize", required_argument, NULL, OPT_RESIZE},
-	{"mean", required_argument, NULL, OPT_MEAN},
-	{"std", required_argument, NULL, OPT_STD},
-	{"batch", required_argument, NULL, OPT_BATCH},
-	{"device", required_argument, NULL, OPT_DEVICE},
-	{"threads", required_argument, NULL, OPT_THREADS},
-	{"profile", required_argument, NULL, OPT_PROFILE},
-	{"quiet", no_argument, NULL, OPT_QUIET},
-	{NULL, 0, NULL, 0}};
-
-static const char *const kernels[] = {"euclidean", "gaussian", "hypersphere", "cosine", "dot"};
-
-static void
-usage(void)
+/* The kernels there are. */
+static const char *
+kernel_name(int i)
 {
-	printf("nwhead embed: run a model over images and fill a PostgreSQL table.\n\n"
-	       "Usage:\n"
-	       "  nwhead embed --model FILE.onnx SOURCE --table REL [OPTION]...\n\n");
-	nw_options_dataset_usage("from-table");
-	printf(
-		"Table (id, label, embedding), all in one transaction:\n"
-		"  --table REL               created when missing\n"
-		"  --append, --replace       add to the rows it has, or delete them first\n"
-		"  --set NAME                register the table as a set of extension nwhead\n"
-		"  --head-set NAME           where an FC model's head goes (SET_head): a table and a set with\n"
-		"                            one row for each class, for predictions with kernel dot\n"
-		"  --kernel NAME             euclidean, gaussian, hypersphere, cosine, dot (as the model says)\n"
-		"  --tau T                   (as the model says)\n"
-		"  --normalize               scale embeddings to length 1\n\n"
-		"Model, where it is not one of nwhead train:\n"
-		"  --output NAME             tensor to take (\"embedding\", else the first output)\n"
-		"  --input-size N or HxW     size of the images\n"
-		"  --resize N                scale the shorter side to N, then cut the centre\n"
-		"  --mean A,B,C --std A,B,C  of pixels in [0,1] (0 and 1)\n\n"
-		"Run:\n"
-		"  --batch N                 images a run (64)\n"
-		"  --device NAME             auto, cpu, webgpu, cuda (auto: the fastest that works)\n"
-		"  --threads N               (one for each core)\n"
-		"  --profile PREFIX          write ONNX Runtime's profile\n"
-		"  --quiet                   no progress\n"
-		"  --help\n");
+	static const char *const names[] = {"euclidean", "gaussian", "hypersphere",
+	                                    "cosine",    "dot",      NULL};
+
+	return names[i];
 }
+
+static const NwOption options[] = {
+	{NULL, 0, NULL, "Table (id, label, embedding), all in one transaction", NULL},
+	{"table", OPT_TABLE, "REL", "created when missing", NULL},
+	{"append", OPT_APPEND, NULL, "add to the rows it has", NULL},
+	{"replace", OPT_REPLACE, NULL, "delete the rows it has", NULL},
+	{"set", OPT_SET, "NAME", "register the table as a set of extension nwhead", NULL},
+	{"head-set", OPT_HEAD_SET, "NAME",
+     "where an FC model's head goes (SET_head): a table and a set with one row for each class, for "
+     "predictions with kernel dot",
+     NULL},
+	{"kernel", OPT_KERNEL, "NAME", " (as the model says)", kernel_name},
+	{"tau", OPT_TAU, "T", "temperature of the set (as the model says)", NULL},
+	{"normalize", OPT_NORMALIZE, NULL, "scale embeddings to length 1", NULL},
+
+	{NULL, 0, NULL, "Model; one of nwhead train needs --model alone", NULL},
+	{"model", OPT_MODEL, "FILE.onnx", "a model of images", NULL},
+	{"output", OPT_OUTPUT, "NAME", "tensor to take (\"embedding\", else the first output)", NULL},
+	{"input-size", OPT_INPUT_SIZE, "N", "side of the images, or HxW (as the model says)", NULL},
+	{"resize", OPT_RESIZE, "N", "scale the shorter side to N, then cut the centre", NULL},
+	{"mean", OPT_MEAN, "A,B,C", "of pixels in [0,1], for each channel (0)", NULL},
+	{"std", OPT_STD, "A,B,C", "their standard deviation (1)", NULL},
+
+	{NULL, 0, NULL, "Run", NULL},
+	{"batch", OPT_BATCH, "N", "images a run (64)", NULL},
+	{"device", OPT_DEVICE, "NAME", " (auto: the fastest that works)", nw_device_name},
+	{"threads", OPT_THREADS, "N", "threads to use (one for each core)", NULL},
+	{"profile", OPT_PROFILE, "PREFIX", "write ONNX Runtime's profile", NULL},
+	{"quiet", OPT_QUIET, NULL, "no progress", NULL},
+	{NULL, 0, NULL, NULL, NULL}};
 
 /* Read "224" or "224x320". */
 static void
@@ -175,23 +156,31 @@ take(void *into, int code)
 	}
 }
 
+const NwSubcommand nw_embed_command = {
+	.name = WHO,
+	.purpose = "run a model over images and fill a PostgreSQL table",
+	.synopsis = "--model FILE.onnx SOURCE --table REL [OPTION]...",
+	.table_option = "from-table",
+	.options = options,
+	.take = take,
+};
+
 void
 nw_embed_options(int argc, char **argv, NwEmbedSettings *o)
 {
-	static const NwSubcommand self = {WHO, long_options, usage, take};
 	bool known = false;
 
 	*o = (NwEmbedSettings) {.model.batch = 64};
-	nw_options_read(&self, argc, argv, &o->dataset, o);
-	nw_options_check_dataset(WHO, &o->dataset, "from-table", false);
+	nw_options_read(&nw_embed_command, argc, argv, &o->dataset, o);
+	nw_options_check_dataset(&nw_embed_command, &o->dataset, false);
 	if (o->model.path == NULL)
 		nw_usage_error(WHO, "--model must be given");
 	if (o->table == NULL)
 		nw_usage_error(WHO, "--table must be given");
 	if (o->append && o->replace)
 		nw_usage_error(WHO, "only one of --append and --replace can be given");
-	for (int i = 0; i < NW_LENGTH(kernels); i++)
-		known |= o->kernel && strcmp(o->kernel, kernels[i]) == 0;
+	for (int i = 0; kernel_name(i) != NULL; i++)
+		known |= o->kernel && strcmp(o->kernel, kernel_name(i)) == 0;
 	if (o->kernel && !known)
 		nw_usage_error(WHO, "there is no kernel \"%s\"", o->kernel);
 }

@@ -4,7 +4,10 @@
 #ifndef NW_EMBED_OPTIONS_H
 #define NW_EMBED_OPTIONS_H
 
+#include "cli/options.h"
 #include "run/embed.h"
+
+extern const NwSubcommand nw_embed_command;
 
 void nw_embed_options(int argc, char **argv, NwEmbedSettings *o);
 

@@ -6,24 +6,27 @@
 
 #include "base/message.h"
 #include "cli/embed_options.h"
+#include "cli/generate.h"
+#include "cli/options.h"
 #include "cli/train_options.h"
 #include "ort/runtime.h"
 #include "run/embed.h"
 #include "run/train.h"
 #include "run/train_settings.h"
 
-#define VERSION "1.0"
+static const NwSubcommand *const commands[] = {&nw_train_command, &nw_embed_command, NULL};
 
 static void
 usage(void)
 {
 	printf("nwhead trains feature extractors for Nadaraya-Watson prediction in PostgreSQL\n"
 	       "and fills tables with their embeddings.\n\n"
-	       "Usage:\n"
-	       "  nwhead train SOURCE --out FILE.onnx [OPTION]...\n"
-	       "  nwhead embed --model FILE.onnx SOURCE --table REL [OPTION]...\n"
-	       "  nwhead SUBCOMMAND --help\n"
-	       "  nwhead --version\n\n"
+	       "Usage:\n");
+	for (int i = 0; commands[i] != NULL; i++)
+		printf("  nwhead %s %s\n", commands[i]->name, commands[i]->synopsis);
+	printf("  nwhead SUBCOMMAND --help\n"
+	       "  nwhead --version\n"
+	       "  nwhead --generate man|bash|zsh\n\n"
 	       "Exit status: 0 done, 1 failed, 2 wrong usage.\n");
 }
 
@@ -35,7 +38,12 @@ main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)
 		usage();
 	else if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
-		printf("nwhead %s (ONNX Runtime %s)\n", VERSION, nw_runtime_version());
+		printf("nwhead %s (ONNX Runtime %s)\n", NW_VERSION, nw_runtime_version());
+	else if (strcmp(argv[1], "--generate") == 0)
+	{
+		if (argc != 3 || !nw_generate(argv[2], NW_VERSION, commands))
+			nw_usage_error("", "--generate wants one of man, bash and zsh");
+	}
 	else if (strcmp(argv[1], "train") == 0)
 	{
 		NwTrainSettings o;

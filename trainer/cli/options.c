@@ -8,11 +8,133 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/message.h"
 #include "base/text.h"
 #include "cli/options.h"
 #include "data/dataset.h"
 #include "ort/device.h"
+
+/* where images come from: the first options of every subcommand */
+static const NwOption dataset_options[] = {
+	{NULL, 0, NULL, "Images, from one of three sources", NULL},
+	{"images", NW_OPT_IMAGES, "DIR", "JPEG and PNG files, one folder for each class", NULL},
+	{"idx", NW_OPT_IDX, "FILE FILE", "images and labels in the MNIST format, .gz too", NULL},
+	{"table", NW_OPT_TABLE, "REL", "a table, view or any relation", NULL},
+	{"image", NW_OPT_IMAGE, "COL", "its column of images, JPEG or PNG as bytea", NULL},
+	{"label", NW_OPT_LABEL, "COL", "its column of classes", NULL},
+	{"id", NW_OPT_ID, "COL", "its column of ids (\"id\")", NULL},
+	{"dsn", NW_OPT_DSN, "CONNINFO", "how to connect; else PGHOST, PGDATABASE and so on", NULL},
+	{"class-names", NW_OPT_CLASS_NAMES, "FILE",
+     "with --idx: one name on each line, for label 0 first", NULL},
+	{"per-class", NW_OPT_PER_CLASS, "N", "use at most N images of each class", NULL},
+	{"subset-seed", NW_OPT_SUBSET_SEED, "N", "which ones (0)", NULL},
+};
+
+static const NwOption help_option = {"help", NW_OPT_HELP, NULL, "show this, and end", NULL};
+
+#define NAME_COLUMNS 26 /* of an option and its value in the help */
+#define HELP_COLUMNS 100
+
+/* The options and headings of a subcommand by number; NULL past the last one. */
+const NwOption *
+nw_option(const NwSubcommand *self, int i)
+{
+	if (i < NW_LENGTH(dataset_options))
+		return &dataset_options[i];
+	i -= NW_LENGTH(dataset_options);
+	for (int k = 0; k <= i; k++)
+		if (self->options[k].help == NULL)
+			return k == i ? &help_option : NULL;
+	return &self->options[i];
+}
+
+/* The name of an option; that for a table of images differs by subcommand. */
+const char *
+nw_option_name(const NwSubcommand *self, const NwOption *option)
+{
+	return option->code == NW_OPT_TABLE ? self->table_option : option->name;
+}
+
+/* What there is to know of an option: the values it can have, and its help; to be freed. */
+char *
+nw_option_text(const NwOption *option)
+{
+	NwBuf text = {0};
+
+	for (int i = 0; option->word != NULL && option->word(i) != NULL; i++)
+		nw_buf_printf(&text, "%s%s", i > 0 ? ", " : "", option->word(i));
+	nw_buf_printf(&text, "%s", option->help);
+	return text.data;
+}
+
+/* Print text that begins in a column, broken between words. */
+static void
+print_wrapped(const char *text, int column)
+{
+	int at = column;
+
+	while (*text)
+	{
+		int len = (int) strcspn(text, " ");
+
+		if (at > column && at + 1 + len > HELP_COLUMNS)
+		{
+			printf("\n%*s", column, "");
+			at = column;
+		}
+		at += printf("%s%.*s", at > column ? " " : "", len, text);
+		text += len;
+		text += strspn(text, " ");
+	}
+	putchar('\n');
+}
+
+/* Print the help of a subcommand. */
+static void
+usage(const NwSubcommand *self)
+{
+	const NwOption *o;
+
+	printf("nwhead %s: %s.\n\nUsage:\n  nwhead %s %s\n", self->name, self->purpose, self->name,
+	       self->synopsis);
+	for (int i = 0; (o = nw_option(self, i)) != NULL; i++)
+	{
+		char *text;
+		char *name;
+
+		if (o->name == NULL)
+		{
+			printf("\n%s:\n", o->help);
+			continue;
+		}
+		text = nw_option_text(o);
+		name = nw_printf("--%s %s", nw_option_name(self, o), o->value ? o->value : "");
+		printf("  %-*s", NAME_COLUMNS, name);
+		print_wrapped(text, NAME_COLUMNS + 2);
+		free(name);
+		free(text);
+	}
+}
+
+/* Make the table that getopt_long() wants; to be freed. */
+static struct option *
+long_options(const NwSubcommand *self)
+{
+	struct option *list;
+	const NwOption *o;
+	int n = 0;
+
+	while (nw_option(self, n) != NULL)
+		n++;
+	list = nw_alloc0((size_t) (n + 1) * sizeof(struct option));
+	n = 0;
+	for (int i = 0; (o = nw_option(self, i)) != NULL; i++)
+		if (o->name != NULL)
+			list[n++] = (struct option) {nw_option_name(self, o),
+			                             o->value ? required_argument : no_argument, NULL, o->code};
+	return list;
+}
 
 int64_t
 nw_parse_int(const char *subcommand, const char *option, const char *text, int64_t min, int64_t max)
@@ -122,14 +244,15 @@ void
 nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOptions *dataset,
                 void *into)
 {
+	struct option *list = long_options(self);
 	int code;
 
 	opterr = 0;
-	while ((code = getopt_long(argc, argv, "", self->options, NULL)) != -1)
+	while ((code = getopt_long(argc, argv, "", list, NULL)) != -1)
 	{
 		if (code == NW_OPT_HELP)
 		{
-			self->usage();
+			usage(self);
 			exit(0);
 		}
 		if (code == '?')
@@ -140,13 +263,15 @@ nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOption
 	}
 	if (optind < argc)
 		nw_usage_error(self->name, "too many arguments: \"%s\"", argv[optind]);
+	free(list);
 }
 
 /* Check that the images' place is named once, and completely. */
 void
-nw_options_check_dataset(const char *subcommand, NwDatasetOptions *o, const char *table_option,
-                         bool labels_needed)
+nw_options_check_dataset(const NwSubcommand *self, NwDatasetOptions *o, bool labels_needed)
 {
+	const char *subcommand = self->name;
+	const char *table_option = self->table_option;
 	int n = (o->folder != NULL) + (o->idx_images != NULL) + (o->table != NULL);
 
 	if (n != 1)
@@ -164,22 +289,4 @@ nw_options_check_dataset(const char *subcommand, NwDatasetOptions *o, const char
 		o->id_column = "id";
 	if (o->dsn == NULL)
 		o->dsn = "";
-}
-
-/* Print the part of the help that says where images come from. */
-void
-nw_options_dataset_usage(const char *table_option)
-{
-	char *table = nw_printf("--%s REL", table_option);
-
-	printf("Images, one of:\n"
-	       "  --images DIR              JPEG and PNG files, one folder for each class\n"
-	       "  --idx IMAGES LABELS       two files in the MNIST format, .gz too\n"
-	       "  %-25s a table with --image COL (bytea), --label COL, --id COL (\"id\")\n"
-	       "  --dsn CONNINFO            how to connect; else PGHOST, PGDATABASE and so on\n"
-	       "  --class-names FILE        with --idx: one name on each line, label 0 first\n"
-	       "  --per-class N             use at most N images of each class\n"
-	       "  --subset-seed N           which ones (0)\n\n",
-	       table);
-	free(table);
 }

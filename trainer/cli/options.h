@@ -6,13 +6,12 @@
 
 #include <getopt.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "data/dataset.h"
 #include "ort/device.h"
 
-/* codes of long options, past any character */
+/* codes of options, past any character */
 enum
 {
 	NW_OPT_IMAGES = 1000,
@@ -29,34 +28,34 @@ enum
 	NW_OPT_OWN /* a subcommand's own start here */
 };
 
-/* what every subcommand takes; --table is not among it, since its meaning differs */
-#define NW_SHARED_OPTIONS                                                                         \
-	{"images", required_argument, NULL, NW_OPT_IMAGES},                                           \
-		{"idx", required_argument, NULL, NW_OPT_IDX},                                             \
-		{"image", required_argument, NULL, NW_OPT_IMAGE},                                         \
-		{"label", required_argument, NULL, NW_OPT_LABEL},                                         \
-		{"id", required_argument, NULL, NW_OPT_ID}, {"dsn", required_argument, NULL, NW_OPT_DSN}, \
-		{"class-names", required_argument, NULL, NW_OPT_CLASS_NAMES},                             \
-		{"per-class", required_argument, NULL, NW_OPT_PER_CLASS},                                 \
-		{"subset-seed", required_argument, NULL, NW_OPT_SUBSET_SEED},                             \
-	{                                                                                             \
-		"help", no_argument, NULL, NW_OPT_HELP                                                    \
-	}
+/* an option, as it is read, shown by --help and the manual page, and completed by shells */
+typedef struct NwOption
+{
+	const char *name;           /* NULL: no option, but the heading over those that follow */
+	int code;                   /* what it is known by once it is read */
+	const char *value;          /* what its value is called; FILE and DIR are completed as such */
+	const char *help;           /* what it does, its default in brackets; or the heading */
+	const char *(*word)(int i); /* the values it can have, up to NULL; they precede `help` */
+} NwOption;
 
 /* a subcommand as its command line knows it */
 typedef struct NwSubcommand
 {
 	const char *name;
-	const struct option *options;
-	void (*usage)(void);
+	const char *purpose;
+	const char *synopsis;
+	const char *table_option;           /* the name of the option for a table of images */
+	const NwOption *options;            /* its own, up to one without `help` */
 	void (*take)(void *into, int code); /* an option of its own */
 } NwSubcommand;
 
+const NwOption *nw_option(const NwSubcommand *self, int i);
+const char *nw_option_name(const NwSubcommand *self, const NwOption *option);
+char *nw_option_text(const NwOption *option);
+
 void nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOptions *dataset,
                      void *into);
-void nw_options_check_dataset(const char *subcommand, NwDatasetOptions *o, const char *table_option,
-                              bool labels_needed);
-void nw_options_dataset_usage(const char *table_option);
+void nw_options_check_dataset(const NwSubcommand *self, NwDatasetOptions *o, bool labels_needed);
 
 int64_t nw_parse_int(const char *subcommand, const char *option, const char *text, int64_t min,
                      int64_t max);

@@ -1,7 +1,6 @@
 /*
  * cli/train_options.c: the command line of "nwhead train".
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
@@ -56,99 +55,71 @@ enum
 	OPT_QUIET
 };
 
-static const struct option long_options[] = {
-	NW_SHARED_OPTIONS,
-	{"table", required_argument, NULL, NW_OPT_TABLE},
-	{"out", required_argument, NULL, OPT_OUT},
-	{"arch", required_argument, NULL, OPT_ARCH},
-	{"backbone", required_argument, NULL, OPT_BACKBONE},
-	{"output", required_argument, NULL, OPT_OUTPUT},
-	{"freeze-norm", no_argument, NULL, OPT_FREEZE},
-	{"width", required_argument, NULL, OPT_WIDTH},
-	{"size", required_argument, NULL, OPT_SIZE},
-	{"channels", required_argument, NULL, OPT_CHANNELS},
-	{"dim", required_argument, NULL, OPT_DIM},
-	{"mean", required_argument, NULL, OPT_MEAN},
-	{"std", required_argument, NULL, OPT_STD},
-	{"head", required_argument, NULL, OPT_HEAD},
-	{"tau", required_argument, NULL, OPT_TAU},
-	{"queries", required_argument, NULL, OPT_QUERIES},
-	{"supports", required_argument, NULL, OPT_SUPPORTS},
-	{"shared", no_argument, NULL, OPT_SHARED},
-	{"distinct", no_argument, NULL, OPT_DISTINCT},
-	{"steps", required_argument, NULL, OPT_STEPS},
-	{"lr", required_argument, NULL, OPT_LR},
-	{"lr-drops", required_argument, NULL, OPT_DROPS},
-	{"momentum", required_argument, NULL, OPT_MOMENTUM},
-	{"weight-decay", required_argument, NULL, OPT_DECAY},
-	{"label-smoothing", required_argument, NULL, OPT_SMOOTHING},
-	{"crop", required_argument, NULL, OPT_CROP},
-	{"flip", no_argument, NULL, OPT_FLIP},
-	{"no-flip", no_argument, NULL, OPT_NO_FLIP},
-	{"seed", required_argument, NULL, OPT_SEED},
-	{"device", required_argument, NULL, OPT_DEVICE},
-	{"threads", required_argument, NULL, OPT_THREADS},
-	{"cache", required_argument, NULL, OPT_CACHE},
-	{"checkpoint", required_argument, NULL, OPT_CHECKPOINT},
-	{"checkpoint-every", required_argument, NULL, OPT_EVERY},
-	{"resume", no_argument, NULL, OPT_RESUME},
-	{"log", required_argument, NULL, OPT_LOG},
-	{"log-every", required_argument, NULL, OPT_LOG_EVERY},
-	{"profile", required_argument, NULL, OPT_PROFILE},
-	{"quiet", no_argument, NULL, OPT_QUIET},
-	{NULL, 0, NULL, 0}};
-
-static void
-usage(void)
+/* The heads there are. */
+static const char *
+head_name(int i)
 {
-	printf("nwhead train: train a feature extractor with the Nadaraya-Watson loss.\n\n"
-	       "Usage:\n"
-	       "  nwhead train SOURCE --out FILE.onnx [OPTION]...\n\n");
-	nw_options_dataset_usage("table");
-	printf("Network:\n"
-	       "  --arch NAME               ");
-	for (int i = 0; i < nw_n_archs; i++)
-		printf("%s%s", i ? ", " : "", nw_archs[i].name);
-	printf(
-		"\n"
-		"  --backbone FILE.onnx      a network to fine-tune instead\n"
-		"  --output NAME             the backbone's tensor to take features from (its first output)\n"
-		"  --freeze-norm             leave the backbone's batch normalisation as it is\n"
-		"  --width N                 channels of the first layer (cnn 16, resnet18 64, densenet121 32)\n"
-		"  --size N                  side of the images (224; small networks: as the data has it)\n"
-		"  --channels N              1 grey, 3 colour (as the data has it)\n"
-		"  --dim N                   of the embedding (128; 0: features as they are; FC: 0)\n"
-		"  --mean A,B,C --std A,B,C  of pixels in [0,1] (measured)\n\n"
-		"Loss:\n"
-		"  --head nw|fc              Nadaraya-Watson, or a fully connected layer as baseline (nw)\n"
-		"  --queries N               queries, or images with fc, in a step (32; 4 for images over 64;\n"
-		"                            cnn 64; fc 128, 32 for images over 64)\n"
-		"  --supports N              for each query, or for all with --shared (10; shared 250; cnn 64)\n"
-		"  --distinct, --shared      supports for each query, or one set for all (distinct; cnn shared)\n"
-		"  --tau T                   temperature (1)\n"
-		"  --label-smoothing E       (0; the paper's value is 0.1)\n\n"
-		"Schedule:\n"
-		"  --steps N                 (40000; cnn 2000)\n"
-		"  --lr X                    (nw 0.001, cnn 0.02; fc 0.1, cnn 0.05)\n"
-		"  --lr-drops A,B,...        steps after which it is divided by 10 (half, three quarters)\n"
-		"  --momentum X              (0.9)\n"
-		"  --weight-decay X          (0.0001)\n"
-		"  --crop N                  move images by up to N pixels at random (an eighth; cnn 0)\n"
-		"  --flip, --no-flip         mirror half of the images (yes; cnn no)\n"
-		"  --seed N                  (0)\n\n"
-		"Run:\n"
-		"  --out FILE.onnx           the trained model\n"
-		"  --device NAME             auto, cpu, webgpu, cuda (auto: the fastest that works)\n"
-		"  --threads N               (one for each core)\n"
-		"  --cache MB                memory for decoded images (2048)\n"
-		"  --checkpoint FILE         (FILE.onnx.ckpt); kept when interrupted, removed at the end\n"
-		"  --checkpoint-every N      steps (1000)\n"
-		"  --resume                  go on from the checkpoint, to the same result\n"
-		"  --log FILE                one JSON line for every --log-every N steps (50)\n"
-		"  --profile PREFIX          write ONNX Runtime's profile\n"
-		"  --quiet                   no progress\n"
-		"  --help\n");
+	static const char *const names[] = {"nw", "fc", NULL};
+
+	return names[i];
 }
+
+static const NwOption options[] = {
+	{NULL, 0, NULL, "Network", NULL},
+	{"arch", OPT_ARCH, "NAME", " (resnet18)", nw_arch_name},
+	{"backbone", OPT_BACKBONE, "FILE.onnx", "a network to fine-tune instead", NULL},
+	{"output", OPT_OUTPUT, "NAME", "the backbone's tensor to take features from (its first output)",
+     NULL},
+	{"freeze-norm", OPT_FREEZE, NULL, "leave the backbone's batch normalisation as it is", NULL},
+	{"width", OPT_WIDTH, "N", "channels of the first layer (cnn 16, resnet18 64, densenet121 32)",
+     NULL},
+	{"size", OPT_SIZE, "N", "side of the images (224; small networks: as the data has it)", NULL},
+	{"channels", OPT_CHANNELS, "N", "1 grey, 3 colour (as the data has it)", NULL},
+	{"dim", OPT_DIM, "N", "of the embedding (128; 0: features as they are; FC: 0)", NULL},
+	{"mean", OPT_MEAN, "A,B,C", "of pixels in [0,1], for each channel (measured)", NULL},
+	{"std", OPT_STD, "A,B,C", "their standard deviation (measured)", NULL},
+
+	{NULL, 0, NULL, "Loss", NULL},
+	{"head", OPT_HEAD, "NAME", ": Nadaraya-Watson, or a fully connected layer as baseline (nw)",
+     head_name},
+	{"queries", OPT_QUERIES, "N",
+     "queries, or images with fc, in a step (32; 4 for images over 64; cnn 64; fc 128, 32 for "
+     "images over 64)",
+     NULL},
+	{"supports", OPT_SUPPORTS, "N",
+     "for each query, or for all with --shared (10; shared 250; cnn 64)", NULL},
+	{"distinct", OPT_DISTINCT, NULL, "supports for each query (all but cnn)", NULL},
+	{"shared", OPT_SHARED, NULL, "one set of supports for all queries of a step (cnn)", NULL},
+	{"tau", OPT_TAU, "T", "temperature (1)", NULL},
+	{"label-smoothing", OPT_SMOOTHING, "E",
+     "share of the targets spread over all classes (0; the paper has 0.1)", NULL},
+
+	{NULL, 0, NULL, "Schedule", NULL},
+	{"steps", OPT_STEPS, "N", "steps to train (40000; cnn 2000)", NULL},
+	{"lr", OPT_LR, "X", "learning rate (nw 0.001, cnn 0.02; fc 0.1, cnn 0.05)", NULL},
+	{"lr-drops", OPT_DROPS, "A,B,...",
+     "steps after which it is divided by 10 (half, three quarters)", NULL},
+	{"momentum", OPT_MOMENTUM, "X", "of the update (0.9)", NULL},
+	{"weight-decay", OPT_DECAY, "X", "of the update (0.0001)", NULL},
+	{"crop", OPT_CROP, "N", "move images by up to N pixels at random (an eighth; cnn 0)", NULL},
+	{"flip", OPT_FLIP, NULL, "mirror half of the images (all but cnn)", NULL},
+	{"no-flip", OPT_NO_FLIP, NULL, "mirror none (cnn)", NULL},
+	{"seed", OPT_SEED, "N", "of first weights, samples and moves (0)", NULL},
+
+	{NULL, 0, NULL, "Run", NULL},
+	{"out", OPT_OUT, "FILE.onnx", "the trained model", NULL},
+	{"device", OPT_DEVICE, "NAME", " (auto: the fastest that works)", nw_device_name},
+	{"threads", OPT_THREADS, "N", "threads to use (one for each core)", NULL},
+	{"cache", OPT_CACHE, "MB", "memory for decoded images (2048)", NULL},
+	{"checkpoint", OPT_CHECKPOINT, "FILE",
+     "kept when interrupted, removed at the end (that of --out with .ckpt)", NULL},
+	{"checkpoint-every", OPT_EVERY, "N", "steps (1000)", NULL},
+	{"resume", OPT_RESUME, NULL, "go on from the checkpoint, to the same result", NULL},
+	{"log", OPT_LOG, "FILE", "JSON lines: step, loss, accuracy, lr, images_per_second", NULL},
+	{"log-every", OPT_LOG_EVERY, "N", "steps from one line to the next (50)", NULL},
+	{"profile", OPT_PROFILE, "PREFIX", "write ONNX Runtime's profile", NULL},
+	{"quiet", OPT_QUIET, NULL, "no progress", NULL},
+	{NULL, 0, NULL, NULL, NULL}};
 
 static void
 take(void *into, int code)
@@ -275,11 +246,18 @@ take(void *into, int code)
 	}
 }
 
+const NwSubcommand nw_train_command = {
+	.name = WHO,
+	.purpose = "train a feature extractor with the Nadaraya-Watson loss",
+	.synopsis = "SOURCE --out FILE.onnx [OPTION]...",
+	.table_option = "table",
+	.options = options,
+	.take = take,
+};
+
 void
 nw_train_options(int argc, char **argv, NwTrainSettings *o)
 {
-	static const NwSubcommand self = {WHO, long_options, usage, take};
-
 	*o = (NwTrainSettings) {.dim = -1,
 	                        .tau = 1,
 	                        .shared = -1,
@@ -292,8 +270,8 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 	                        .kept_mb = 2048,
 	                        .checkpoint_every = 1000,
 	                        .log_every = 50};
-	nw_options_read(&self, argc, argv, &o->dataset, o);
-	nw_options_check_dataset(WHO, &o->dataset, "table", true);
+	nw_options_read(&nw_train_command, argc, argv, &o->dataset, o);
+	nw_options_check_dataset(&nw_train_command, &o->dataset, true);
 	if (o->out == NULL)
 		nw_usage_error(WHO, "--out must be given");
 	if (o->arch && o->backbone)

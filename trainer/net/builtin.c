@@ -17,20 +17,26 @@
 
 #define MAX_NAME 96 /* of a weight */
 
-const NwArch nw_archs[] = {
+static const NwArch archs[] = {
 	{"cnn", 0, 16, 8},            /* three convolutions, for images of 28 x 28 or so */
 	{"resnet18-small", 0, 64, 8}, /* with a 3 x 3 stem, for small images */
 	{"resnet18", 224, 64, 32},
 	{"densenet121", 224, 32, 32},
 };
-const int nw_n_archs = NW_LENGTH(nw_archs);
+
+/* The name of the network of a number; NULL past the last one. */
+const char *
+nw_arch_name(int i)
+{
+	return i < NW_LENGTH(archs) ? archs[i].name : NULL;
+}
 
 const NwArch *
 nw_arch_find(const char *name)
 {
-	for (int i = 0; i < nw_n_archs; i++)
-		if (strcmp(nw_archs[i].name, name) == 0)
-			return &nw_archs[i];
+	for (int i = 0; i < NW_LENGTH(archs); i++)
+		if (strcmp(archs[i].name, name) == 0)
+			return &archs[i];
 	return NULL;
 }
 

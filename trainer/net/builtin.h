@@ -16,9 +16,6 @@ typedef struct NwArch
 	int least; /* smallest side that leaves something to pool */
 } NwArch;
 
-extern const NwArch nw_archs[];
-extern const int nw_n_archs;
-
 typedef struct NwBuiltin
 {
 	const NwArch *arch;
@@ -26,6 +23,7 @@ typedef struct NwBuiltin
 	bool smooth; /* Softplus for ReLU: a network without kinks, for tests */
 } NwBuiltin;
 
+const char *nw_arch_name(int i);
 const NwArch *nw_arch_find(const char *name);
 NwT nw_builtin_features(NwGraph *g, const NwBuiltin *net, NwT images); /* [N,C,H,W] -> [N,F] */
 

@@ -20,8 +20,9 @@ nw_device_parse(const char *text, NwDevice *device)
 	return false;
 }
 
+/* The name of a device; NULL past the last one. */
 const char *
-nw_device_name(NwDevice device)
+nw_device_name(int device)
 {
-	return device_names[device];
+	return device < NW_LENGTH(device_names) ? device_names[device] : NULL;
 }

@@ -15,6 +15,6 @@ typedef enum NwDevice
 } NwDevice;
 
 bool nw_device_parse(const char *text, NwDevice *device);
-const char *nw_device_name(NwDevice device);
+const char *nw_device_name(int device);
 
 #endif

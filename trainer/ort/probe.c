@@ -1,11 +1,10 @@
 /*
  * ort/probe.c: the choice of a device.
  */
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hush.h"
 #include "base/memory.h"
 #include "base/message.h"
 #include "base/text.h"
@@ -76,17 +75,11 @@ probe_device(NwRuntime *rt, NwDevice device, double *seconds)
 static char *
 probe(NwRuntime *rt, NwDevice device, double *seconds)
 {
-	int saved = dup(STDERR_FILENO);
-	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	char *why;
 
-	if (saved >= 0 && nowhere >= 0)
-		dup2(nowhere, STDERR_FILENO);
+	nw_hush();
 	why = probe_device(rt, device, seconds);
-	if (saved >= 0 && nowhere >= 0)
-		dup2(saved, STDERR_FILENO);
-	close(nowhere);
-	close(saved);
+	nw_unhush();
 	return why;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/hush.h"
 #include "base/memory.h"
 #include "base/message.h"
 #include "base/text.h"
@@ -74,6 +75,7 @@ nw_runtime_open(int threads, const char *profile)
 {
 	NwRuntime *rt = nw_alloc0(sizeof(NwRuntime));
 
+	nw_hush();
 	ort = OrtGetApiBase()->GetApi(ORT_API_VERSION);
 	if (ort == NULL)
 		nw_fatal("ONNX Runtime %s is too old: version 1.%d or later is needed",
@@ -81,6 +83,7 @@ nw_runtime_open(int threads, const char *profile)
 	check(ort->CreateEnvWithCustomLogger(log_message, NULL, ORT_LOGGING_LEVEL_ERROR, "nwhead",
 	                                     &rt->env),
 	      "could not start ONNX Runtime");
+	nw_unhush();
 	check(ort->DisableTelemetryEvents(rt->env), "ONNX Runtime");
 	check(ort->GetAllocatorWithDefaultOptions(&host_allocator), "ONNX Runtime");
 	rt->threads = threads > 0 ? threads : (int) sysconf(_SC_NPROCESSORS_ONLN);
@@ -148,7 +151,11 @@ session_options(NwRuntime *rt, NwDevice device, int runs, OrtSessionOptions **ou
 	return status;
 }
 
-/* Create a session with all signals blocked: the runtime's threads shall not take them. */
+/*
+ * Create a session with all signals blocked: the runtime's threads shall not take them.
+ * Debian's runtime registers hundreds of operators twice for the first one, and complains
+ * of each on stderr.
+ */
 static OrtStatus *
 create_session(NwRuntime *rt, const OrtSessionOptions *options, const NwBuf *model,
                OrtSession **out)
@@ -157,7 +164,9 @@ create_session(NwRuntime *rt, const OrtSessionOptions *options, const NwBuf *mod
 	OrtStatus *status;
 
 	nw_signals_block(&old);
+	nw_hush();
 	status = ort->CreateSessionFromArray(rt->env, model->data, model->len, options, out);
+	nw_unhush();
 	nw_signals_restore(&old);
 	return status;
 }

@@ -1,0 +1,94 @@
+/*
+ * base/hush.c: keep aside what libraries write to stderr.
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/hush.h"
+#include "base/memory.h"
+
+/* signals that a library may die of */
+static const int deaths[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+
+static int depth;      /* calls of nw_hush() that no nw_unhush() has ended */
+static int heard = -1; /* the real stderr, while hushed */
+static FILE *kept;     /* what was written meanwhile */
+static struct sigaction before[NW_LENGTH(deaths)]; /* what the signals did */
+
+/* Copy what was kept back to stderr; a signal handler may call this. */
+static void
+show_kept(void)
+{
+	char part[4096];
+	ssize_t n;
+
+	lseek(fileno(kept), 0, SEEK_SET);
+	while ((n = read(fileno(kept), part, sizeof(part))) > 0)
+		if (write(STDERR_FILENO, part, (size_t) n) < 0)
+			break;
+}
+
+/* Let stderr be heard, after what was kept where that is wanted. */
+static void
+open_again(bool show)
+{
+	if (heard < 0)
+		return;
+	dup2(heard, STDERR_FILENO);
+	close(heard);
+	heard = -1;
+	for (int i = 0; i < NW_LENGTH(deaths); i++)
+		sigaction(deaths[i], &before[i], NULL);
+	if (show)
+		show_kept();
+	fclose(kept);
+}
+
+/* Show what a dying library said; then the signal takes its course. */
+static void
+on_death(int signal)
+{
+	dup2(heard, STDERR_FILENO);
+	show_kept();
+	raise(signal);
+}
+
+/*
+ * Keep aside what a library writes to stderr, until the nw_unhush() that belongs to
+ * this; NWHEAD_DEBUG lets it through.  Only while no other thread has anything to say.
+ */
+void
+nw_hush(void)
+{
+	struct sigaction die = {.sa_handler = on_death, .sa_flags = (int) SA_RESETHAND};
+
+	if (depth++ > 0 || getenv("NWHEAD_DEBUG") != NULL || (kept = tmpfile()) == NULL)
+		return;
+	heard = dup(STDERR_FILENO);
+	if (heard < 0)
+	{
+		fclose(kept);
+		return;
+	}
+	for (int i = 0; i < NW_LENGTH(deaths); i++)
+		sigaction(deaths[i], &die, &before[i]);
+	dup2(fileno(kept), STDERR_FILENO);
+}
+
+/* Open stderr again, and forget what was kept aside. */
+void
+nw_unhush(void)
+{
+	if (--depth == 0)
+		open_again(false);
+}
+
+/* Show at once what was kept aside, whatever is still to be kept: the program fails. */
+void
+nw_hush_failed(void)
+{
+	open_again(true);
+}
