@@ -4,7 +4,17 @@ use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT = qw(install_helpers);
+our @EXPORT = qw(init_unchecked install_helpers);
+
+# Make a cluster that does not check pages itself, as clusters do of their own accord
+# since 18: what nwhead makes of damage is the test.
+sub init_unchecked
+{
+	my ($node, %params) = @_;
+	$params{extra} = ['--no-data-checksums'] if $node->pg_version >= 18;
+	$node->init(%params);
+	return;
+}
 
 # Create the extension, and functions that ask a set everything by one engine or
 # by both.  Queries are rows of a table "queries" (id, e).

@@ -17,7 +17,7 @@ my $seconds = $ENV{NW_CLASS_SECONDS} // 8;
 use constant { BLOCK => 8192, HEADER => 24, TAIL => 8184, LABELS => 2, TREE => 7 };
 
 my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
+init_unchecked($node, allows_streaming => 1);
 $node->append_conf('postgresql.conf', "autovacuum = off\nmax_wal_size = 1GB\nrestart_after_crash = off\ndeadlock_timeout = 100ms");
 $node->start;
 install_helpers($node);
