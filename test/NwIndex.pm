@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT = qw(install_helpers read_file BLOCK HEADER TAIL $META $LABELS $LISTS $CENTRES $CODES $VECTORS $TREE);
+our @EXPORT = qw(init_unchecked install_helpers read_file BLOCK HEADER TAIL $META $LABELS $LISTS $CENTRES $CODES $VECTORS $TREE);
 
 # A page: its size, where its content begins, where what all pages end with does
 use constant { BLOCK => 8192, HEADER => 24, TAIL => 8184 };
@@ -21,6 +21,16 @@ sub read_file
 	my $content = <$handle>;
 	close $handle;
 	return $content;
+}
+
+# Make a cluster that does not check pages itself, as clusters do of their own accord
+# since 18: what nwhead makes of damage is the test.
+sub init_unchecked
+{
+	my ($node, %params) = @_;
+	$params{extra} = ['--no-data-checksums'] if $node->pg_version >= 18;
+	$node->init(%params);
+	return;
 }
 
 # Create the extension, and functions that ask a set everything by one engine or

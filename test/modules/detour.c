@@ -67,9 +67,19 @@ even_id(Oid relid, int varno)
 	return (Node *) even;
 }
 
+/* A planner is given the state of EXPLAIN, too, since 19. */
+#if PG_VERSION_NUM >= 190000
+#define PLANNER_ARGS \
+	Query *parse, const char *query_string, int options, ParamListInfo params, ExplainState *es
+#define PLANNER_PASS parse, query_string, options, params, es
+#else
+#define PLANNER_ARGS Query *parse, const char *query_string, int options, ParamListInfo params
+#define PLANNER_PASS parse, query_string, options, params
+#endif
+
 /* Plan a query, after having changed what it reads. */
 static PlannedStmt *
-plan(Query *parse, const char *query_string, int cursorOptions, ParamListInfo boundParams)
+plan(PLANNER_ARGS)
 {
 	int varno = 0;
 	ListCell *cell;
@@ -110,8 +120,7 @@ plan(Query *parse, const char *query_string, int cursorOptions, ParamListInfo bo
 			}
 		}
 	}
-	return next_planner ? next_planner(parse, query_string, cursorOptions, boundParams)
-	                    : standard_planner(parse, query_string, cursorOptions, boundParams);
+	return next_planner ? next_planner(PLANNER_PASS) : standard_planner(PLANNER_PASS);
 }
 
 /* A custom scan that returns nothing. */

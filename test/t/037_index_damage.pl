@@ -19,7 +19,7 @@ my $flips = $ENV{NW_DAMAGE_FLIPS} // 300;
 srand($ENV{NW_DAMAGE_SEED} // 37);
 
 my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
+init_unchecked($node);
 $node->append_conf('postgresql.conf', "autovacuum = off\nrestart_after_crash = off\nfsync = off\nmax_locks_per_transaction = 256");
 $node->start;
 install_helpers($node);

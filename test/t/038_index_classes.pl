@@ -16,7 +16,7 @@ my $rounds = $ENV{NW_CLASS_ROUNDS} // 6;
 my $seconds = $ENV{NW_CLASS_SECONDS} // 8;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
+init_unchecked($node, allows_streaming => 1);
 $node->append_conf('postgresql.conf', "autovacuum = off\nmax_wal_size = 1GB\nrestart_after_crash = off\ndeadlock_timeout = 100ms");
 $node->start;
 install_helpers($node);
