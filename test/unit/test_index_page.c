@@ -98,11 +98,14 @@ test_frames(char *page)
 static void
 test_field(char *page, size_t at, size_t size, uint32_t value, bool possible)
 {
+	uint16_t narrow = (uint16_t) value;
+	char *field = page + at + (at == SIZE - sizeof(NwPageTail) ? 0 : sizeof(NwPageHead));
+
 	make_page(page, NW_PAGE_CODES);
-	if (at == SIZE - sizeof(NwPageTail))
-		memcpy(page + at, &value, size);
+	if (size == sizeof(narrow))
+		memcpy(field, &narrow, size);
 	else
-		memcpy(page + sizeof(NwPageHead) + at, &value, size);
+		memcpy(field, &value, size);
 	CHECK(!is_sound(page, NW_PAGE_CODES), "field %zu is %u", at, value);
 	nw_codes_seal(page, SIZE);
 	CHECK(is_sound(page, NW_PAGE_CODES) == possible, "field %zu is %u, sealed", at, value);
