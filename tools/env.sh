@@ -9,13 +9,15 @@
 #   NW_NEXT    a later PostgreSQL, to upgrade to, likewise
 #   NW_FASHION folder of the Fashion-MNIST images, once tools/setup demo has run
 #   PG_CONFIG  chooses the PostgreSQL; the distribution's own unless given
-#   PYTHON     the distribution's python3, the one that can load NW_DEPS's NumPy
+#   NW_PYTHON  the python3 of a later release, where this one lacks PyTorch
+#   PYTHON     the distribution's python3, the one that can load NW_DEPS's NumPy; or that
 
 NW_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 NW_BUILD=${NW_BUILD:-$NW_ROOT/build}
 NW_DEPS=${NW_DEPS:-$NW_BUILD/deps}
 NW_CHECKED=${NW_CHECKED:-$NW_BUILD/checked}
 NW_NEXT=${NW_NEXT:-$NW_BUILD/next}
+NW_PYTHON=${NW_PYTHON:-$NW_BUILD/python}
 NW_FASHION=/usr/share/datasets/fashion-mnist
 PYTHON=${PYTHON:-/usr/bin/python3}
 
@@ -46,13 +48,21 @@ load_settings() {
 	if [[ -d $NW_DEPS$NW_FASHION ]]; then
 		NW_FASHION=$NW_DEPS$NW_FASHION
 	fi
-	export NW_ROOT NW_BUILD NW_DEPS NW_CHECKED NW_NEXT NW_FASHION PYTHON
+	if [[ -x $NW_PYTHON/usr/bin/python3 ]]; then
+		PYTHON=$NW_PYTHON/usr/bin/python3
+	fi
+	export NW_ROOT NW_BUILD NW_DEPS NW_CHECKED NW_NEXT NW_PYTHON NW_FASHION PYTHON
 }
 
 # Say why the work cannot go on, and end.
 die() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
 	exit 1
+}
+
+# Tell whether this user may change the system.
+can_be_root() {
+	((EUID == 0)) || command -v sudo >/dev/null
 }
 
 # Run a command with the rights to change the system.
