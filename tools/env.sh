@@ -34,8 +34,11 @@ prepend() {
 
 # Find PostgreSQL and the unpacked packages.
 load_settings() {
+	local copy
 	PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}" || echo "${PG_CONFIG:-}")
 	if [[ -n $PG_CONFIG ]]; then
+		copy=$NW_BUILD/server$("$PG_CONFIG" --bindir 2>/dev/null)/pg_config
+		! [[ -x $copy && -O $copy ]] || PG_CONFIG=$copy
 		export PG_CONFIG
 		prepend PATH "$("$PG_CONFIG" --bindir 2>/dev/null)"
 	else
@@ -125,18 +128,52 @@ quietly() {
 	return 1
 }
 
-# Build the extension and install it into the PostgreSQL of PG_CONFIG.
+# Build the extension and install it into the PostgreSQL of PG_CONFIG.  Whoever may
+# not do that needs nothing where the same build is installed, and gets a copy of
+# the server otherwise.
 install_extension() {
-	local dir writable=yes
+	local install=(make -s -C "$NW_ROOT" --no-print-directory install)
 	make -s -j "$(nproc)" -C "$NW_ROOT" --no-print-directory all || return
-	for dir in "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)/extension"; do
-		[[ -w $dir ]] || writable=no
-	done
-	if [[ $writable = yes ]]; then
-		make -s -C "$NW_ROOT" --no-print-directory install
+	if [[ -w $("$PG_CONFIG" --pkglibdir) && -w $("$PG_CONFIG" --sharedir)/extension ]]; then
+		"${install[@]}"
+	elif extension_is_installed; then
+		:
+	elif can_be_root; then
+		as_root "${install[@]}" PG_CONFIG="$PG_CONFIG"
 	else
-		as_root make -s -C "$NW_ROOT" --no-print-directory install PG_CONFIG="$PG_CONFIG"
+		copy_server && load_settings && "${install[@]}"
 	fi
+}
+
+# Tell whether what is installed is what was built, but for the names of folders.
+extension_is_installed() {
+	local lib share dir file status=0
+	lib=$("$PG_CONFIG" --pkglibdir)
+	share=$("$PG_CONFIG" --sharedir)/extension
+	[[ -e $lib/nwhead.so ]] || return
+	for file in "$NW_ROOT"/nwhead.control "$NW_ROOT"/nwhead--*.sql; do
+		cmp -s "$file" "$share/${file##*/}" || return
+	done
+	dir=$(mktemp -d)
+	objcopy --strip-debug --remove-section=.note.gnu.build-id "$NW_ROOT/nwhead.so" "$dir/built" &&
+		objcopy --strip-debug --remove-section=.note.gnu.build-id "$lib/nwhead.so" "$dir/installed" &&
+		cmp -s "$dir/built" "$dir/installed" || status=1
+	rm -rf "$dir"
+	return "$status"
+}
+
+# Copy the server of PG_CONFIG into the build folder, to install the extension into:
+# its programs find all else beside them, wherever they are.
+copy_server() {
+	local from to=$NW_BUILD/server
+	rm -rf "$to"
+	for from in "$("$PG_CONFIG" --bindir)" "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)"; do
+		mkdir -p "$to$from"
+		cp -a "$from/." "$to$from" || return
+	done
+	from=$("$PG_CONFIG" --includedir)
+	mkdir -p "$to${from%/*}"
+	ln -sn "$from" "$to$from"
 }
 
 # Print a clang: the one on PATH, else the one PostgreSQL makes its bitcode with.
