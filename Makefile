@@ -7,6 +7,9 @@
 #                       chooses; see docs/reliability.md)
 #   make fuzz           the same, and run the fuzzers for long (FUZZ_RUNS=1000000)
 #   make bench          the same, and measure it against its peers
+#   make matrix         make test and make demo on fresh systems: hours (MATRIX="sid
+#                       noble:regress" chooses; see tools/matrix)
+#   make matrix-quick   set-up, build and pg_regress on each: about as long as make test
 #   make setup          only install what is missing
 #
 # Plain PGXS, for packagers: make, make install, make installcheck (against a
@@ -95,6 +98,14 @@ fuzz:
 	@tools/setup test
 	@test/fuzz/run --keep --runs $(or $(FUZZ_RUNS),1000000)
 
+MATRIX ?=
+
+matrix:
+	@tools/matrix $(MATRIX)
+
+matrix-quick:
+	@tools/matrix quick
+
 # Room for the data of demo and benchmarks; see tools/cluster.
 define big_cluster
 shared_buffers = $(BUFFERS)
@@ -121,4 +132,4 @@ bench:
 	@bash -c '. tools/env.sh && quietly install_extension'
 	@tools/cluster run bench/run
 
-.PHONY: setup test torture fuzz demo demo-quick bench
+.PHONY: setup test torture fuzz demo demo-quick bench matrix matrix-quick
