@@ -8,6 +8,9 @@
 #   make fuzz           the same, and run the fuzzers for long (FUZZ_RUNS=1000000)
 #   make cross          the same, and run the pure C on other processors, emulated
 #   make bench          the same, and measure it against its peers
+#   make matrix         make test and make demo on fresh systems: hours (MATRIX="sid
+#                       noble:regress" chooses; see tools/matrix)
+#   make matrix-quick   set-up, build and pg_regress on each: about as long as make test
 #   make setup          only install what is missing
 #   make dist           write the archives of a release into build/dist
 #   make deb            build Debian packages into build/deb; deb-install: and install
@@ -139,6 +142,14 @@ cross:
 	@tools/setup cross
 	@test/cross/run
 
+MATRIX ?=
+
+matrix:
+	@tools/matrix $(MATRIX)
+
+matrix-quick:
+	@tools/matrix quick
+
 # Room for the data of demo and benchmarks; see tools/cluster.
 define big_cluster
 shared_buffers = $(BUFFERS)
@@ -165,4 +176,4 @@ bench:
 	@bash -c '. tools/env.sh && quietly install_extension'
 	@tools/cluster run bench/run
 
-.PHONY: setup test dist deb deb-install torture fuzz cross demo demo-quick bench
+.PHONY: setup test dist deb deb-install torture fuzz cross matrix matrix-quick demo demo-quick bench

@@ -34,10 +34,12 @@ make_scratch() {
 	fi
 }
 
-# Refresh apt's lists, once, and only when something is missing.
+# Refresh apt's lists, once, and only when something is missing.  Whoever may not
+# do that works with the lists there are.
 update_apt() {
 	[[ -n $apt_updated ]] && return
 	apt_updated=yes
+	can_be_root || return 0
 	mkdir -p "$NW_BUILD"
 	# A broken third-party repository is no reason to stop.
 	(as_root apt-get -q -o DPkg::Lock::Timeout=300 update) >>"$log" 2>&1 </dev/null ||
@@ -70,15 +72,18 @@ unpack() {
 	# "Inst NAME (VERSION": new here; "Inst NAME [OLD] (NEW": an upgrade, left out.
 	plan=$(apt-get -s --no-install-recommends install "$@" 2>>"$log") ||
 		die "apt cannot find $* (see $log)"
-	mapfile -t names < <(awk '$1 == "Inst" && $3 !~ /^\[/ { print $2 }' <<<"$plan")
-	make_scratch
 	mkdir -p "$NW_DEPS"
+	touch "$NW_DEPS/packages"
+	mapfile -t names < <(awk '$1 == "Inst" && $3 !~ /^\[/ { print $2 }' <<<"$plan" | grep -vxFf "$NW_DEPS/packages")
+	[[ ${#names[@]} -gt 0 ]] || return 0
+	make_scratch
 	cd "$scratch/download" || return
 	logged apt-get -q download "${names[@]}"
 	for deb in *.deb; do
 		logged dpkg -x "$deb" "$NW_DEPS"
 		rm -f "$deb"
 	done
+	printf '%s\n' "${names[@]}" >>"$NW_DEPS/packages"
 	cd "$NW_ROOT" || return
 	load_settings
 }
@@ -96,35 +101,63 @@ signed_by() {
 	fi
 }
 
-# Write apt sources for another release of Debian: the machine's own Debian
-# mirrors, as apt reads them, with the suite changed.  Updates, security,
-# backports and other vendors' repositories are left out.
-write_sources() {
-	local type=$1 release=$2 codename uri entry
-	codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	apt-get indextargets \
-		--format '$(CODENAME) $(ORIGIN)/$(LABEL)/$(COMPONENT) $(REPO_URI) $(SOURCESENTRY)' \
+# List the mirrors of the distribution itself, as apt reads them: release, component,
+# address, entry.  Updates, security, backports, experimental and other vendors'
+# repositories are left out.  (Of sid, os-release has the name of the next release.)
+own_sources() {
+	local here
+	here=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	apt-get indextargets --format \
+		'$(ORIGIN)/$(LABEL) $(SUITE) $(CODENAME) $(COMPONENT) $(REPO_URI) $(SOURCESENTRY)' \
 		'Created-By: Packages' |
-		sed -n "s,^$codename Debian/Debian/main ,,p" | sort -u |
-		while read -r uri entry; do
-			printf 'Types: %s\nURIs: %s\nSuites: %s\nComponents: main\n' "$type" "$uri" "$release"
-			signed_by "$entry"
-			echo
-		done
+		awk -v here="$here" '
+			$1 !~ /^(Debian\/Debian|Ubuntu\/Ubuntu)$/ || $2 ~ /-|^experimental$/ { next }
+			$4 !~ /^(main|universe)$/ { next }
+			{ line[++n] = $3 " " $4 " " $5 " " $6; release[n] = $3; found += $3 == here }
+			END { for (i = 1; i <= n; i++) if (!found || release[i] == here) print line[i] }' |
+		sort -u
+}
+
+# Print the name of this machine's release, as apt has it.
+this_release() {
+	own_sources | awk 'NR == 1 { print $1 }'
+}
+
+# Print the release of the same distribution to take from what this one has not.
+later_release() {
+	local release
+	release=$(this_release)
+	case $release in
+	bullseye | bookworm) echo trixie ;;
+	jammy | noble | plucky | questing) echo resolute ;;
+	*) die "no release is known to take from what ${release:-this system} has not; please install it yourself" ;;
+	esac
+}
+
+# Write apt sources for another release: the machine's own mirrors, as apt reads
+# them, with the suite changed.
+write_sources() {
+	local type=$1 release=$2 component uri entry
+	own_sources | while read -r _ component uri entry; do
+		printf 'Types: %s\nURIs: %s\nSuites: %s\nComponents: %s\n' "$type" "$uri" "$release" "$component"
+		signed_by "$entry"
+		echo
+	done
 }
 
 # Set PRIVATE, the words that make apt-get work on another release with a state
-# of its own: private_apt deb|deb-src RELEASE.
+# of its own, where nothing is installed: private_apt deb|deb-src RELEASE.
 private_apt() {
 	local dir
 	make_scratch
 	dir=$scratch/apt-$1-$2
 	PRIVATE=(-q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$dir/sources"
-		-o Dir::State="$dir/state" -o Dir::Cache="$dir/cache")
+		-o Dir::State="$dir/state" -o Dir::State::status="$dir/status" -o Dir::Cache="$dir/cache")
 	[[ ! -d $dir ]] || return 0
 	mkdir -p "$dir"/{sources,state,cache}
+	: >"$dir/status"
 	write_sources "$1" "$2" >"$dir/sources/$2.sources"
-	[[ -s $dir/sources/$2.sources ]] || die "apt is set up for no Debian mirror to take packages from"
+	[[ -s $dir/sources/$2.sources ]] || die "apt is set up for no mirror to take packages from"
 	logged apt-get "${PRIVATE[@]}" -o APT::Update::Error-Mode=any update
 }
 
@@ -142,4 +175,57 @@ unpack_from() {
 		rm -f "$deb"
 	done
 	cd "$NW_ROOT" || return
+}
+
+# Unpack packages of another release with all that they need, down to the C library:
+# unpack_all_from RELEASE FOLDER PACKAGE...
+unpack_all_from() {
+	local release=$1 folder=$2 plan names
+	shift 2
+	private_apt deb "$release"
+	plan=$(apt-get "${PRIVATE[@]}" -s --no-install-recommends install "$@" 2>>"$log") ||
+		die "$release has no $* (see $log)"
+	mkdir -p "$folder"
+	touch "$folder/packages"
+	mapfile -t names < <(awk '$1 == "Inst" { print $2 }' <<<"$plan" | grep -vxFf "$folder/packages")
+	[[ ${#names[@]} -gt 0 ]] || return 0
+	say "unpacking $* of $release, and all they need, under ${folder#"$NW_ROOT"/}"
+	unpack_from "$release" "$folder" "${names[@]}" >/dev/null
+	printf '%s\n' "${names[@]}" >>"$folder/packages"
+}
+
+# Get a python3 that can import modules: the distribution's own, with the packages
+# unpacked for it; or, where the distribution has not all of them, the python3 of a
+# later release, whole: python_with 'MODULE...' PACKAGE...
+python_with() {
+	local modules="import ${1// /, }" package complete=yes
+	shift
+	[[ -x $PYTHON ]] || apt_install python3
+	"$PYTHON" -c "$modules" 2>/dev/null && return
+	update_apt
+	for package; do
+		apt_has "$package" || complete=no
+	done
+	if [[ $complete = yes && $PYTHON != "$NW_PYTHON"/* ]]; then
+		unpack "$@" libopenblas0-pthread
+	else
+		unpack_all_from "$(later_release)" "$NW_PYTHON" python3 "$@" libopenblas0-pthread
+		wrap_python
+	fi
+	logged "$PYTHON" -c "$modules"
+}
+
+# Let the python3 of another release run on its own C library and its own modules.
+wrap_python() {
+	rm -f "$NW_PYTHON/usr/bin/python3"
+	cat >"$NW_PYTHON/usr/bin/python3" <<-'SH'
+		#!/bin/bash
+		usr=$(cd "$(dirname "$0")/.." && pwd)
+		libraries=$(printf '%s:' "$usr"/lib/*-linux-gnu/{openblas-pthread,} "$usr"/lib)
+		export PYTHONPATH=$usr/lib/python3/dist-packages
+		exec "$usr"/lib/*-linux-gnu/ld-linux-*.so.* --argv0 "$0" --library-path "$libraries" \
+			"$usr"/bin/python3.[0-9]* "$@"
+	SH
+	chmod 755 "$NW_PYTHON/usr/bin/python3"
+	load_settings
 }

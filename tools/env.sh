@@ -9,13 +9,15 @@
 #   NW_NEXT    a later PostgreSQL, to upgrade to, likewise
 #   NW_FASHION folder of the Fashion-MNIST images, once tools/setup demo has run
 #   PG_CONFIG  chooses the PostgreSQL; the distribution's own unless given
-#   PYTHON     the distribution's python3, the one that can load NW_DEPS's NumPy
+#   NW_PYTHON  the python3 of a later release, where this one lacks PyTorch
+#   PYTHON     the distribution's python3, the one that can load NW_DEPS's NumPy; or that
 
 NW_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 NW_BUILD=${NW_BUILD:-$NW_ROOT/build}
 NW_DEPS=${NW_DEPS:-$NW_BUILD/deps}
 NW_CHECKED=${NW_CHECKED:-$NW_BUILD/checked}
 NW_NEXT=${NW_NEXT:-$NW_BUILD/next}
+NW_PYTHON=${NW_PYTHON:-$NW_BUILD/python}
 NW_FASHION=/usr/share/datasets/fashion-mnist
 PYTHON=${PYTHON:-/usr/bin/python3}
 
@@ -32,8 +34,11 @@ prepend() {
 
 # Find PostgreSQL and the unpacked packages.
 load_settings() {
+	local copy
 	PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}" || echo "${PG_CONFIG:-}")
 	if [[ -n $PG_CONFIG ]]; then
+		copy=$NW_BUILD/server$("$PG_CONFIG" --bindir 2>/dev/null)/pg_config
+		! [[ -x $copy && -O $copy ]] || PG_CONFIG=$copy
 		export PG_CONFIG
 		prepend PATH "$("$PG_CONFIG" --bindir 2>/dev/null)"
 	else
@@ -46,13 +51,21 @@ load_settings() {
 	if [[ -d $NW_DEPS$NW_FASHION ]]; then
 		NW_FASHION=$NW_DEPS$NW_FASHION
 	fi
-	export NW_ROOT NW_BUILD NW_DEPS NW_CHECKED NW_NEXT NW_FASHION PYTHON
+	if [[ -x $NW_PYTHON/usr/bin/python3 ]]; then
+		PYTHON=$NW_PYTHON/usr/bin/python3
+	fi
+	export NW_ROOT NW_BUILD NW_DEPS NW_CHECKED NW_NEXT NW_PYTHON NW_FASHION PYTHON
 }
 
 # Say why the work cannot go on, and end.
 die() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
 	exit 1
+}
+
+# Tell whether this user may change the system.
+can_be_root() {
+	((EUID == 0)) || command -v sudo >/dev/null
 }
 
 # Run a command with the rights to change the system.
@@ -115,18 +128,52 @@ quietly() {
 	return 1
 }
 
-# Build the extension and install it into the PostgreSQL of PG_CONFIG.
+# Build the extension and install it into the PostgreSQL of PG_CONFIG.  Whoever may
+# not do that needs nothing where the same build is installed, and gets a copy of
+# the server otherwise.
 install_extension() {
-	local dir writable=yes
+	local install=(make -s -C "$NW_ROOT" --no-print-directory install)
 	make -s -j "$(nproc)" -C "$NW_ROOT" --no-print-directory all || return
-	for dir in "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)/extension"; do
-		[[ -w $dir ]] || writable=no
-	done
-	if [[ $writable = yes ]]; then
-		make -s -C "$NW_ROOT" --no-print-directory install
+	if [[ -w $("$PG_CONFIG" --pkglibdir) && -w $("$PG_CONFIG" --sharedir)/extension ]]; then
+		"${install[@]}"
+	elif extension_is_installed; then
+		:
+	elif can_be_root; then
+		as_root "${install[@]}" PG_CONFIG="$PG_CONFIG"
 	else
-		as_root make -s -C "$NW_ROOT" --no-print-directory install PG_CONFIG="$PG_CONFIG"
+		copy_server && load_settings && "${install[@]}"
 	fi
+}
+
+# Tell whether what is installed is what was built, but for the names of folders.
+extension_is_installed() {
+	local lib share dir file status=0
+	lib=$("$PG_CONFIG" --pkglibdir)
+	share=$("$PG_CONFIG" --sharedir)/extension
+	[[ -e $lib/nwhead.so ]] || return
+	for file in "$NW_ROOT"/nwhead.control "$NW_ROOT"/nwhead--*.sql; do
+		cmp -s "$file" "$share/${file##*/}" || return
+	done
+	dir=$(mktemp -d)
+	objcopy --strip-debug --remove-section=.note.gnu.build-id "$NW_ROOT/nwhead.so" "$dir/built" &&
+		objcopy --strip-debug --remove-section=.note.gnu.build-id "$lib/nwhead.so" "$dir/installed" &&
+		cmp -s "$dir/built" "$dir/installed" || status=1
+	rm -rf "$dir"
+	return "$status"
+}
+
+# Copy the server of PG_CONFIG into the build folder, to install the extension into:
+# its programs find all else beside them, wherever they are.
+copy_server() {
+	local from to=$NW_BUILD/server
+	rm -rf "$to"
+	for from in "$("$PG_CONFIG" --bindir)" "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)"; do
+		mkdir -p "$to$from"
+		cp -a "$from/." "$to$from" || return
+	done
+	from=$("$PG_CONFIG" --includedir)
+	mkdir -p "$to${from%/*}"
+	ln -sn "$from" "$to$from"
 }
 
 # Print a clang: the one on PATH, else the one PostgreSQL makes its bitcode with.

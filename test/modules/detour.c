@@ -25,6 +25,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_oper.h"
+#include "parser/parse_relation.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -93,13 +94,15 @@ plan(PLANNER_ARGS)
 			continue;
 		if (is_detour(rte->relid, "other"))
 		{
-			rte->relid = RelnameGetRelid(detour_other);
+			Oid other = RelnameGetRelid(detour_other);
+
+#if PG_VERSION_NUM >= 160000
+			getRTEPermissionInfo(parse->rteperminfos, rte)->relid = other;
+#endif
+			rte->relid = other;
 			LockRelationOid(rte->relid, AccessShareLock);
 			rte->relkind = get_rel_relkind(rte->relid);
 			rte->inh = false;
-#if PG_VERSION_NUM >= 160000
-			rte->perminfoindex = 0;
-#endif
 		}
 		else if (is_detour(rte->relid, "empty"))
 			parse->jointree->quals = makeBoolConst(false, false);

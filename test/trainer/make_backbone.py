@@ -8,6 +8,8 @@ KIND is "mixed" (convolutions of all kinds, squeeze-and-excitation, attention),
 class token, so that its batch size is fixed in the file), "open" (takes images of
 any size) or "nan" (gives no numbers).
 """
+import importlib
+import inspect
 import sys
 
 import torch
@@ -85,13 +87,31 @@ class Backbone(torch.nn.Module):
         return z
 
 
+def older_exporter():
+    """Choose the exporter that needs neither onnxscript nor onnx.
+
+    The newer one needs both.  The older one imports onnx for nothing but functions of
+    onnxscript, of which there are none here; Ubuntu's onnx and PyTorch cannot be loaded
+    together.
+    """
+    if 'dynamo' not in inspect.signature(torch.onnx.export).parameters:
+        return {}
+    for package in '', 'torchscript_exporter.':
+        try:
+            module = importlib.import_module(f'torch.onnx._internal.{package}onnx_proto_utils')
+        except ImportError:
+            continue
+        module._add_onnxscript_fn = lambda model, opsets: model
+    return {'dynamo': False}
+
+
 def main():
     kind = sys.argv[3] if len(sys.argv) > 3 else 'mixed'
     model = Backbone(kind).eval()
     axes = {0: 'batch', 2: 'height', 3: 'width'} if kind == 'open' else {0: 'batch'}
     torch.onnx.export(model, torch.zeros(2, 3, 32, 32), sys.argv[1], opset_version=int(sys.argv[2]),
                       training=torch.onnx.TrainingMode.PRESERVE, input_names=['x'], output_names=['features'],
-                      dynamic_axes={'x': axes, 'features': {0: 'batch'}})
+                      dynamic_axes={'x': axes, 'features': {0: 'batch'}}, **older_exporter())
 
 
 if __name__ == '__main__':
