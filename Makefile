@@ -10,7 +10,7 @@
 #   make bench          the same, and measure it against its peers
 #   make matrix         make test and make demo on fresh systems: hours (MATRIX="sid
 #                       noble:regress" chooses; see tools/matrix)
-#   make matrix-quick   set-up, build and pg_regress on each: about as long as make test
+#   make matrix-quick   set-up, build and pg_regress on each
 #   make setup          only install what is missing
 #   make dist           write the archives of a release into build/dist
 #   make deb            build Debian packages into build/deb; deb-install: and install
