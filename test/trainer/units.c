@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hush.h"
 #include "base/memory.h"
+#include "base/message.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "data/batch_spec.h"
 #include "data/dataset.h"
 #include "data/image.h"
@@ -303,6 +307,65 @@ test_random(void)
 	      "random: normal numbers have mean 0 and variance 1");
 }
 
+static void *
+fail(void *arg)
+{
+	nw_fatal("last words of %s", (const char *) arg);
+}
+
+/* Fail in one thread while another turns stderr away again and again. */
+static void
+fail_while_hushed(void)
+{
+	pthread_t thread;
+
+	alarm(10);
+	nw_thread_start(&thread, fail, "a thread");
+	for (;;)
+	{
+		nw_hush();
+		fputs("noise\n", stderr);
+		nw_unhush();
+	}
+}
+
+/* Check that the error of one thread is heard, whatever another keeps aside. */
+static void
+test_hush(void)
+{
+	const char *words = "nwhead: error: last words of a thread\n";
+	int heard = 0;
+
+	fflush(stdout); /* which a child would write too */
+	for (int i = 0; i < 200; i++)
+	{
+		char said[256];
+		size_t len = 0;
+		ssize_t n;
+		int ends[2];
+		int status;
+		pid_t pid;
+
+		if (pipe(ends) != 0 || (pid = fork()) < 0)
+			break;
+		if (pid == 0)
+		{
+			dup2(ends[1], STDERR_FILENO);
+			close(ends[0]);
+			close(ends[1]);
+			fail_while_hushed();
+		}
+		close(ends[1]);
+		while (len < sizeof(said) && (n = read(ends[0], said + len, sizeof(said) - len)) > 0)
+			len += (size_t) n;
+		close(ends[0]);
+		waitpid(pid, &status, 0);
+		heard += memmem(said, len, words, strlen(words)) != NULL && WIFEXITED(status) &&
+		         WEXITSTATUS(status) == NW_EXIT_FAILED;
+	}
+	check(heard == 200, "an error of one thread is heard while another keeps noise aside");
+}
+
 int
 main(void)
 {
@@ -328,6 +391,7 @@ main(void)
 	test_queue(1);
 	test_queue(2);
 	test_queue(5);
+	test_hush();
 	test_random();
 	return failed > 0;
 }

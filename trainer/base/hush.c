@@ -1,6 +1,7 @@
 /*
  * base/hush.c: keep aside what libraries write to stderr.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,9 +14,13 @@
 /* signals that a library may die of */
 static const int deaths[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 
+/* Held while stderr changes; for good once the program fails. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 static int depth;      /* calls of nw_hush() that no nw_unhush() has ended */
 static int heard = -1; /* the real stderr, while hushed */
 static FILE *kept;     /* what was written meanwhile */
+static pthread_t busy; /* the thread that is in a library meanwhile */
 static struct sigaction before[NW_LENGTH(deaths)]; /* what the signals did */
 
 /* Copy what was kept back to stderr; a signal handler may call this. */
@@ -56,16 +61,13 @@ on_death(int signal)
 	raise(signal);
 }
 
-/*
- * Keep aside what a library writes to stderr, until the nw_unhush() that belongs to
- * this; NWHEAD_DEBUG lets it through.  Only while no other thread has anything to say.
- */
-void
-nw_hush(void)
+/* Have stderr kept aside, where that can be done. */
+static void
+keep_aside(void)
 {
 	struct sigaction die = {.sa_handler = on_death, .sa_flags = (int) SA_RESETHAND};
 
-	if (depth++ > 0 || getenv("NWHEAD_DEBUG") != NULL || (kept = tmpfile()) == NULL)
+	if ((kept = tmpfile()) == NULL)
 		return;
 	heard = dup(STDERR_FILENO);
 	if (heard < 0)
@@ -73,22 +75,43 @@ nw_hush(void)
 		fclose(kept);
 		return;
 	}
+	busy = pthread_self();
 	for (int i = 0; i < NW_LENGTH(deaths); i++)
 		sigaction(deaths[i], &die, &before[i]);
 	dup2(fileno(kept), STDERR_FILENO);
+}
+
+/*
+ * Keep aside what a library writes to stderr, until the nw_unhush() that belongs to
+ * this; NWHEAD_DEBUG lets it through.  Other threads may say meanwhile why the program
+ * fails, and nothing else.
+ */
+void
+nw_hush(void)
+{
+	pthread_mutex_lock(&lock);
+	if (depth++ == 0 && getenv("NWHEAD_DEBUG") == NULL)
+		keep_aside();
+	pthread_mutex_unlock(&lock);
 }
 
 /* Open stderr again, and forget what was kept aside. */
 void
 nw_unhush(void)
 {
+	pthread_mutex_lock(&lock);
 	if (--depth == 0)
 		open_again(false);
+	pthread_mutex_unlock(&lock);
 }
 
-/* Show at once what was kept aside, whatever is still to be kept: the program fails. */
+/*
+ * The program fails: open stderr for good, after what was kept aside where it may say why.
+ * The lock stays taken, so that no other thread turns stderr away under the last words.
+ */
 void
 nw_hush_failed(void)
 {
-	open_again(true);
+	pthread_mutex_lock(&lock);
+	open_again(heard >= 0 && pthread_equal(busy, pthread_self()));
 }
