@@ -12,6 +12,7 @@
 #include "access/tupdesc.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
@@ -41,6 +42,13 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 	(void) classid; /* namespaces are all we ask about */
 	return pg_namespace_aclcheck(objectid, roleid, mode);
 }
+#endif
+
+/* The function that begins a result of many rows was renamed in 15.1; 15 keeps the old name. */
+#if PG_VERSION_NUM >= 160000
+#define nw_begin_materialized(fcinfo) InitMaterializedSRF((fcinfo), MAT_SRF_USE_EXPECTED_DESC)
+#else
+#define nw_begin_materialized(fcinfo) SetSingleFuncCall((fcinfo), SRF_SINGLE_USE_EXPECTED)
 #endif
 
 /* ExecutorRun lost its execute_once argument in 18. */

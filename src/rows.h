@@ -13,6 +13,8 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
+#include "compat.h"
+
 /*
  * Start a function that returns rows into a tuplestore.  The caller's
  * description of the rows is used: one made anew would stay for as long as
@@ -21,7 +23,7 @@
 static inline ReturnSetInfo *
 nw_rows_begin(FunctionCallInfo fcinfo)
 {
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	nw_begin_materialized(fcinfo);
 	return (ReturnSetInfo *) fcinfo->resultinfo;
 }
 
