@@ -51,6 +51,20 @@ object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
 #define nw_begin_materialized(fcinfo) SetSingleFuncCall((fcinfo), SRF_SINGLE_USE_EXPECTED)
 #endif
 
+/*
+ * The relation of a range table entry.  Early minor releases of 15 take it from the entry of
+ * a view, whose query begins with an entry that has it still.
+ */
+static inline Oid
+nw_entry_relid(const RangeTblEntry *rte)
+{
+#if PG_VERSION_NUM < 160000
+	if (rte->rtekind == RTE_SUBQUERY && !OidIsValid(rte->relid) && rte->subquery->rtable != NIL)
+		return linitial_node(RangeTblEntry, rte->subquery->rtable)->relid;
+#endif
+	return rte->relid;
+}
+
 /* ExecutorRun lost its execute_once argument in 18. */
 #if PG_VERSION_NUM >= 180000
 #define NW_EXECUTOR_RUN_ARGS QueryDesc *queryDesc, ScanDirection direction, uint64 count

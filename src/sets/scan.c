@@ -223,7 +223,7 @@ check_result(const NwScanState *state, const Query *query)
 	const NwSource *source = state->source;
 	RangeTblEntry *rte = linitial_node(RangeTblEntry, query->rtable);
 
-	if (rte->relid != source->relid ||
+	if (nw_entry_relid(rte) != source->relid ||
 	    nw_vector_type(result_type(query, 0)) != source->vector_type ||
 	    (state->label_col >= 0 &&
 	     result_type(query, state->label_col) != getBaseType(source->label_type)) ||
