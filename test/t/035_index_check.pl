@@ -71,8 +71,8 @@ sub slot_place
 	return $place{$array}[0] + $slot * $place{$array}[1];
 }
 
-# The first slot from one on that has a row: which ones are free depends on how the
-# server sorts equals
+# The first slot from one on that has a row: which ones are free differs from server to
+# server
 sub used_slot
 {
 	my ($page, $slot) = @_;
