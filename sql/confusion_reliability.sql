@@ -4,8 +4,8 @@ CREATE TABLE c_rows (id int, embedding vector(1), label text);
 INSERT INTO c_rows VALUES (1, '[0]', 'cat'), (2, '[1]', 'cat'), (3, '[10]', 'Dog'), (4, '[11]', 'Dog'), (5, '[20]', 'ä');
 CREATE TABLE c_queries (id int, embedding vector(1), label text);
 INSERT INTO c_queries VALUES
-    (1, '[0]', 'cat'), (2, '[1]', 'cat'), (3, '[9]', 'cat'), (4, '[10]', 'Dog'), (5, '[5.5]', 'Dog'),
-    (6, '[20]', 'ä'), (7, '[15.5]', 'eel'), (8, '[3]', NULL), (9, NULL, 'cat');
+    (11, '[0]', 'cat'), (12, '[1]', 'cat'), (13, '[9]', 'cat'), (14, '[10]', 'Dog'), (15, '[5.5]', 'Dog'),
+    (16, '[20]', 'ä'), (17, '[15.5]', 'eel'), (18, '[3]', NULL), (19, NULL, 'cat');
 SELECT nw_register('c', 'c_rows', tau => 1);
 SELECT nw_register('q', 'c_queries');
 

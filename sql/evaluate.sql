@@ -54,7 +54,7 @@ SELECT nw_register('empty', 'v_empty');
 SELECT n, unlabelled, unseen, error_rate, nll, brier, ece, mce, label_match FROM nw_evaluate('v', 'empty');
 SELECT * FROM nw_predict_set('v', 'empty');
 -- only classes without support
-INSERT INTO v_empty VALUES (1, '[0,0]', 'x'), (2, '[9,9]', 'y');
+INSERT INTO v_empty VALUES (101, '[0,0]', 'x'), (102, '[9,9]', 'y');
 SELECT n, unseen, error_rate, nll, brier IS NULL AS brier FROM nw_evaluate('v', 'empty');
 
 -- a set with itself: each row is predicted from the others
@@ -76,7 +76,7 @@ SELECT count(*) FROM nw_predict_set('v', 'v too') AS a JOIN nw_predict_set('v', 
 SELECT nw_register('v other', 'v_rows', id => 'label');
 SELECT n FROM nw_evaluate('v', 'v other');
 SELECT n FROM nw_evaluate('v', 'v other', leave_one_out => false);
--- not of one relation: nothing is left out
+-- a view of the rows: each is left out, too
 CREATE VIEW v_view AS SELECT * FROM v_rows;
 SELECT nw_register('v view', 'v_view');
 SELECT unseen FROM nw_evaluate('v', 'v view');

@@ -19,7 +19,7 @@ INSERT INTO s_rows SELECT i, -i, ARRAY[i % 5, i % 7]::vector, 'l' || i % 2, 1 FR
 CREATE TABLE s_empty (id int, embedding vector(2), label text);
 CREATE TABLE s_three (id int, embedding vector(3), label text);
 INSERT INTO s_three VALUES (1, '[1,2,3]', 'l1');
-CREATE TABLE s_queries AS SELECT * FROM s_rows;
+CREATE TABLE s_queries AS SELECT id, other, embedding + '[0.25,0]' AS embedding, label, w FROM s_rows;
 
 -- no sets at all
 SELECT s_try($$SELECT * FROM nw_evaluate('s', 's')$$);

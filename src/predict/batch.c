@@ -94,6 +94,7 @@ typedef struct BatchState
 	Own *own;            /* [nown] pairs within the current block of rows */
 	int nown;
 	int own_allocated;
+	bool left_out;      /* there was such a pair */
 	Gathered *gathered; /* streaming only */
 	int64 *class_count; /* [count_allocated] rows of each class in the pass under way */
 	int count_allocated;
@@ -265,6 +266,7 @@ add_own(BatchState *state, int query, int place)
 	NW_RESERVE(state->mcxt, state->own, state->own_allocated, state->nown + 1);
 	state->own[state->nown].query = query;
 	state->own[state->nown++].place = place;
+	state->left_out = true;
 }
 
 /*
@@ -272,11 +274,14 @@ add_own(BatchState *state, int query, int place)
  * its place where the support was asked about its own rows, else by its id.
  */
 static bool
-is_own(const NwBatch *batch, const NwAnswer *answer, int64 row, const char *id)
+is_own(const NwBatch *batch, const NwAnswer *answer, int64 row, const char *id, const float *x)
 {
 	if (answer->own_row >= 0)
 		return row == answer->own_row;
-	return batch->leave_one_out && id && answer->query_id && strcmp(id, answer->query_id) == 0;
+	if (!batch->leave_one_out || !id || !answer->query_id || strcmp(id, answer->query_id) != 0)
+		return false;
+	return answer->vector == NULL ||
+	       memcmp(x, answer->vector, sizeof(float) * batch->state->dim) == 0;
 }
 
 /* Find the pairs to leave out of a block of rows. */
@@ -304,7 +309,8 @@ find_own(NwBatch *batch, const Rows *rows)
 			continue;
 		for (int i = 0; i < state->n; i++)
 		{
-			if (is_own(batch, &state->answer[i], rows->base + j, id))
+			if (is_own(batch, &state->answer[i], rows->base + j, id,
+			           rows->x + (Size) j * state->dim))
 				add_own(state, i, j);
 		}
 	}
@@ -334,7 +340,8 @@ nw_answer_scores(const NwBatch *batch, const NwAnswer *answer, double tau, bool 
 			score[base + i] += chunk->log_weight[i];
 		for (int i = 0; batch->leave_one_out && i < chunk->n; i++)
 		{
-			if (is_own(batch, answer, base + i, chunk->id ? chunk->id[i] : NULL))
+			if (is_own(batch, answer, base + i, chunk->id ? chunk->id[i] : NULL,
+			           chunk->x + (Size) i * support->dim))
 				score[base + i] = none;
 		}
 		base += chunk->n;
@@ -585,6 +592,9 @@ ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 		answer->truth.len = truth.len;
 		answer->truth_class = nw_labels_find_text(state->labels, answer->truth);
 	}
+	if (batch->same_vector)
+		answer->vector = memcpy(MemoryContextAlloc(state->block_mcxt, sizeof(float) * vector.dim),
+		                        vector.x, sizeof(float) * vector.dim);
 	if (batch->leave_one_out)
 	{
 		if (state->query_ids == NULL)
@@ -632,6 +642,11 @@ void
 nw_batch_finish(NwBatch *batch)
 {
 	flush_queries(batch);
+	if (batch->same_vector && !batch->state->left_out && batch->state->dim > 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("leave_one_out has nothing to leave out"),
+		                errdetail("No query has id and embedding of a row of set \"%s\".",
+		                          batch->source->set->name)));
 }
 
 /* What a scan of queries passes on. */

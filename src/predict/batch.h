@@ -21,6 +21,7 @@ typedef struct NwAnswer
 	NwTally tally;         /* of no class where own_row was all there is */
 	const double *measure; /* [support->n] in the support's order */
 	int64 own_row;         /* row of the support that the query is, or -1 */
+	const float *vector;   /* [dim] of the query; only where same_vector */
 } NwAnswer;
 
 /* Gets each answer. */
@@ -31,11 +32,12 @@ typedef struct NwBatch
 {
 	/* what is asked */
 	const NwSource *source; /* of the support */
-	bool leave_one_out;
-	int top;       /* how many heaviest supports to keep */
-	bool unnamed;  /* the heaviest do without their ids */
-	bool by_truth; /* as many of the truth's class are kept as of others */
-	bool measures; /* keep every measure of a query */
+	bool leave_one_out;     /* a query does without the support that it is: of the same id */
+	bool same_vector;       /* and of the same vector; there must be one such query */
+	int top;                /* how many heaviest supports to keep */
+	bool unnamed;           /* the heaviest do without their ids */
+	bool by_truth;          /* as many of the truth's class are kept as of others */
+	bool measures;          /* keep every measure of a query */
 	NwAnswerCallback callback;
 	void *arg;
 

@@ -205,14 +205,6 @@ nw_source_resolve(Oid extension, NwSet *set)
 	return source;
 }
 
-/* True where the rows of both come from one relation in the end. */
-bool
-nw_source_same_origin(const NwSource *a, const NwSource *b)
-{
-	return strcmp(a->set->schema, b->set->schema) == 0 &&
-	       strcmp(a->set->relation, b->set->relation) == 0;
-}
-
 /* Insist that a set has labels, so that it can support predictions. */
 void
 nw_source_check_labelled(const NwSource *source)

@@ -33,7 +33,6 @@ typedef struct NwSource
 } NwSource;
 
 extern NwSource *nw_source_resolve(Oid extension, NwSet *set);
-extern bool nw_source_same_origin(const NwSource *a, const NwSource *b);
 extern void nw_source_check_labelled(const NwSource *source);
 
 #endif /* NW_SETS_SOURCE_H */

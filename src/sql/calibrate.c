@@ -81,6 +81,7 @@ nw_temperature_sweep(PG_FUNCTION_ARGS)
 	search.sweep = sweep;
 	batch.source = pair.support;
 	batch.leave_one_out = pair.leave_one_out;
+	batch.same_vector = pair.same_vector;
 	nw_temperature_attach(&search, &batch);
 	nw_batch_run(&batch, pair.queries);
 
@@ -144,7 +145,8 @@ calibration_pass(NwTemperatureSearch *search)
 	MemoryContext caller = MemoryContextSwitchTo(pass_mcxt);
 	NwBatch batch = {.source = calibration->pair->support,
 	                 .leave_one_out =
-	                     calibration->queries == NULL || calibration->pair->leave_one_out};
+	                     calibration->queries == NULL || calibration->pair->leave_one_out,
+	                 .same_vector = calibration->pair->same_vector};
 
 	nw_temperature_attach(search, &batch);
 	nw_batch_open_support(&batch, calibration->support);

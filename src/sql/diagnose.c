@@ -291,6 +291,7 @@ nw_diagnose(PG_FUNCTION_ARGS)
 	number_ids(&diagnosis, support);
 
 	batch.leave_one_out = pair.leave_one_out;
+	batch.same_vector = pair.same_vector;
 	batch.top = top;
 	batch.by_truth = true;
 	batch.measures = true;

@@ -31,6 +31,7 @@ init_batch(NwBatch *batch, const NwSetPair *pair, NwAnswerCallback callback, voi
 	memset(batch, 0, sizeof(NwBatch));
 	batch->source = pair->support;
 	batch->leave_one_out = pair->leave_one_out;
+	batch->same_vector = pair->same_vector;
 	batch->callback = callback;
 	batch->arg = arg;
 }

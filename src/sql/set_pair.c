@@ -8,66 +8,81 @@
 #include "utils/builtins.h"
 
 #include "sets/extension.h"
+#include "sets/origin.h"
 #include "sql/args.h"
 #include "sql/set_pair.h"
+#include "sql/shared_rows.h"
 
-/* Say whether ids of both sets name rows of one relation. */
+/*
+ * Say whether queries are among the rows that centroids were made of.  Of two views of
+ * one table, one may have what the other has not; so their rows decide.
+ */
 static bool
-ids_match(const NwSource *support, const NwSource *queries)
+took_part(const NwSetPair *pair)
 {
-	const char *a = support->set->id;
-	const char *b = queries->set->id;
+	NwSet made_of = *pair->support->set;
+	const NwSet *queries = pair->queries->set;
 
-	if (a == NULL || b == NULL)
-		return a == b;
-	return strcmp(a, b) == 0;
+	if (!made_of.centroids || (strcmp(made_of.schema, queries->schema) == 0 &&
+	                           strcmp(made_of.relation, queries->relation) == 0))
+		return true;
+	made_of.mode = "full";
+	return nw_shared_rows(nw_source_resolve(pair->schema, &made_of), pair->queries).rows > 0;
 }
 
-/* Settle leave_one_out; asked is -1 where the caller did not say. */
-static bool
-settle_leave_one_out(const NwSetPair *pair, int asked)
+/* Settle leave_one_out for sets that cannot leave a row out. */
+static void
+settle_centroids(const NwSetPair *pair, int asked)
 {
-	const NwSource *support = pair->support;
-	const NwSource *queries = pair->queries;
-
-	if (asked == 0)
-		return false;
-	if (!nw_source_same_origin(support, queries))
-	{
-		if (asked > 0)
-			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			                errmsg("leave_one_out has nothing to leave out"),
-			                errdetail("Sets \"%s\" and \"%s\" come from different relations.",
-			                          support->set->name, queries->set->name)));
-		return false;
-	}
-	if (support->set->centroids || queries->set->centroids)
-	{
-		if (asked > 0)
-			ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			                errmsg("leave_one_out is not possible with centroids"),
-			                errdetail("A centroid is made of many rows.")));
+	if (asked > 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("leave_one_out is not possible with centroids"),
+		                errdetail("A centroid is made of many rows.")));
+	if (took_part(pair))
 		ereport(NOTICE,
-		        (errmsg("queries of set \"%s\" took part in making set \"%s\"", queries->set->name,
-		                support->set->name),
+		        (errmsg("queries of set \"%s\" took part in making set \"%s\"",
+		                pair->queries->set->name, pair->support->set->name),
 		         errdetail("Centroids cannot leave a row out, so the results are optimistic."),
 		         errhint("Evaluate on rows that were not distilled.")));
-		return false;
-	}
-	if (!ids_match(support, queries))
+}
+
+/*
+ * Settle leave_one_out; asked is -1 where the caller did not say.  It is the rule where
+ * queries are known to be rows of the support; where that is not known, rows of equal
+ * id and vector are taken for one, but only for a caller who says so.
+ */
+static void
+settle_leave_one_out(NwSetPair *pair, int asked)
+{
+	const NwSet *support = pair->support->set;
+	const NwSet *queries = pair->queries->set;
+	NwKinship kinship;
+
+	if (asked == 0)
+		return;
+	kinship = nw_set_kinship(support, queries);
+	if (kinship != NW_STRANGERS && (support->centroids || queries->centroids))
+		settle_centroids(pair, asked);
+	else if (kinship == NW_RENAMED_ROWS)
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		     errmsg("leave_one_out needs the same id column in both sets"),
 		     errdetail("Sets \"%s\" and \"%s\" name the rows of one relation by different columns.",
-		               support->set->name, queries->set->name),
+		               support->name, queries->name),
 		     errhint("Register them with the same id, or pass leave_one_out => false.")));
-	return true;
+	else if (kinship == NW_STRANGERS && asked < 0)
+		nw_warn_of_shared_rows(pair->support, pair->queries);
+	else
+	{
+		pair->leave_one_out = true;
+		pair->same_vector = kinship == NW_STRANGERS;
+	}
 }
 
 /*
  * Read and check the names of support and queries and the leave_one_out
- * argument.  A null leave_one_out means: where both come from one relation.
+ * argument.  A null leave_one_out means: where both are known to have rows of one table.
  * A null name of queries leaves queries NULL.
  */
 void
@@ -94,7 +109,7 @@ nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, int 
 	}
 	pair->queries = nw_source_resolve(
 		pair->schema, nw_set_get(pair->schema, nw_text_argument(fcinfo, queries_arg, "queries")));
-	pair->leave_one_out = settle_leave_one_out(pair, asked);
+	settle_leave_one_out(pair, asked);
 }
 
 void

@@ -19,6 +19,7 @@ typedef struct NwSetPair
 	NwSource *support;
 	NwSource *queries;  /* NULL where the caller named none */
 	bool leave_one_out; /* such a query does without itself */
+	bool same_vector;   /* and is one only where its vector is the support's, too */
 } NwSetPair;
 
 extern void nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg,

@@ -1,0 +1,162 @@
+/*
+ * sql/shared_rows.c
+ *		Find out whether queries are rows of the support, too.
+ *
+ * A query that is itself a support is its own best evidence, and what is measured
+ * with such queries flatters.  Where the catalogs do not show that rows are shared, a
+ * sample of the queries does: one pass over the support looks for their vectors, and
+ * for their ids where the vectors are there.
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "sets/labels.h"
+#include "sets/scan.h"
+#include "sql/shared_rows.h"
+
+/* Queries looked at. */
+#define SAMPLE_ROWS 100
+
+/* Under other ids, equal vectors are no accident where they are so many, and most. */
+#define MANY_VECTORS 10
+
+/* A sample of the queries, and what was found of it. */
+typedef struct Sample
+{
+	NwTextOut query_id_out;
+	NwTextOut support_id_out;
+	NwLabels *vectors; /* of the queries, numbered */
+	NwLabels *rows;    /* ids and vectors of the queries, numbered */
+	bool support_ids;  /* can be read */
+	bool *met_vector;  /* [SAMPLE_ROWS] the support has it, too */
+	bool *met_row;     /* [SAMPLE_ROWS] with the same id */
+	int n;
+} Sample;
+
+/* The bytes of a vector. */
+static NwBytes
+vector_bytes(NwVectorData vector)
+{
+	return (NwBytes) {(const char *) vector.x, (int) (vector.dim * sizeof(float))};
+}
+
+/* The bytes of a row: its id, and behind it its vector. */
+static NwBytes
+row_bytes(NwBytes id, NwVectorData vector)
+{
+	NwBytes bytes = vector_bytes(vector);
+	char *row = palloc(id.len + 1 + bytes.len);
+
+	memcpy(row, id.data, id.len);
+	row[id.len] = '\0';
+	memcpy(row + id.len + 1, bytes.data, bytes.len);
+	return (NwBytes) {row, id.len + 1 + bytes.len};
+}
+
+/* Take a query into the sample. */
+static void
+sample_query(const NwRow *row, void *arg)
+{
+	Sample *sample = arg;
+
+	sample->n++;
+	(void) nw_labels_add_text(sample->vectors, vector_bytes(row->vector));
+	if (!row->id_isnull)
+		(void) nw_labels_add_text(
+			sample->rows, row_bytes(nw_text_out(&sample->query_id_out, row->id), row->vector));
+}
+
+/* Look for a support in the sample. */
+static void
+look_for_support(const NwRow *row, void *arg)
+{
+	Sample *sample = arg;
+	int place = nw_labels_find_text(sample->vectors, vector_bytes(row->vector));
+
+	if (place < 0)
+		return;
+	sample->met_vector[place] = true;
+	if (!sample->support_ids || row->id_isnull)
+		return;
+	place = nw_labels_find_text(
+		sample->rows, row_bytes(nw_text_out(&sample->support_id_out, row->id), row->vector));
+	if (place >= 0)
+		sample->met_row[place] = true;
+}
+
+static int
+count(const bool *met)
+{
+	int n = 0;
+
+	for (int i = 0; i < SAMPLE_ROWS; i++)
+		n += met[i];
+	return n;
+}
+
+/* Say whether there is a column that the caller may read. */
+static bool
+may_read(const NwSource *source, const char *column)
+{
+	return column && (pg_class_aclcheck(source->relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
+	                  pg_attribute_aclcheck(source->relid, get_attnum(source->relid, column),
+	                                        GetUserId(), ACL_SELECT) == ACLCHECK_OK);
+}
+
+/*
+ * Look for a sample of the queries in a support, as far as the caller may read it.  The
+ * places of rows (ctid) name none of another table.
+ */
+NwShared
+nw_shared_rows(const NwSource *support, const NwSource *queries)
+{
+	MemoryContext mcxt =
+		AllocSetContextCreate(CurrentMemoryContext, "nwhead sample", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(mcxt);
+	Sample sample = {.vectors = nw_labels_create(mcxt, TEXTOID),
+	                 .rows = nw_labels_create(mcxt, TEXTOID),
+	                 .support_ids = may_read(support, support->id),
+	                 .met_vector = palloc0(SAMPLE_ROWS * sizeof(bool)),
+	                 .met_row = palloc0(SAMPLE_ROWS * sizeof(bool))};
+	NwShared shared;
+
+	nw_text_out_init(&sample.query_id_out, queries->id_type, mcxt);
+	nw_text_out_init(&sample.support_id_out, support->id_type, mcxt);
+	nw_scan_run(nw_scan_plan(queries, NW_SCAN_ID, SAMPLE_ROWS), sample_query, &sample);
+	if (sample.n > 0 && may_read(support, support->embedding) && may_read(support, support->label))
+		nw_scan_run(nw_scan_plan(support, NW_SCAN_LABEL | (sample.support_ids ? NW_SCAN_ID : 0), 0),
+		            look_for_support, &sample);
+	shared = (NwShared) {sample.n, count(sample.met_row), count(sample.met_vector)};
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(mcxt);
+	return shared;
+}
+
+/* Warn where a sample of the queries shows that they are rows of the support, too. */
+void
+nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries)
+{
+	NwShared shared = nw_shared_rows(support, queries);
+
+	if (shared.rows > 0)
+		ereport(WARNING,
+		        (errmsg("queries of set \"%s\" are probably rows of set \"%s\", too",
+		                queries->set->name, support->set->name),
+		         errdetail_plural("%d of %d queries looked at has id and embedding of a support.",
+		                          "%d of %d queries looked at have id and embedding of a support.",
+		                          shared.rows, shared.rows, shared.sampled),
+		         errhint("Pass leave_one_out => true to answer each without itself, or "
+		                 "leave_one_out => false if this is meant.")));
+	else if (shared.vectors >= MANY_VECTORS && shared.vectors > shared.sampled / 2)
+		ereport(WARNING, (errmsg("queries of set \"%s\" are probably copies of rows of set \"%s\"",
+		                         queries->set->name, support->set->name),
+		                  errdetail("%d of %d queries looked at have the embedding of a support.",
+		                            shared.vectors, shared.sampled),
+		                  errhint("Evaluate on rows that the support does not have, or pass "
+		                          "leave_one_out => false if this is meant.")));
+}
