@@ -65,6 +65,18 @@ settle_leave_one_out(const NwSetPair *pair, int asked)
 	return true;
 }
 
+/* Warn of vectors that different models made: their distances mean nothing. */
+static void
+warn_models(const NwSet *support, const NwSet *queries)
+{
+	if (support->model && queries->model && strcmp(support->model, queries->model) != 0)
+		ereport(WARNING,
+		        (errmsg("sets \"%s\" and \"%s\" have vectors of different models", support->name,
+		                queries->name),
+		         errdetail("Their models are \"%s\" and \"%s\".", support->model, queries->model),
+		         errhint("Compare vectors of one model; correct a wrong name with nw_alter_set.")));
+}
+
 /*
  * Read and check the names of support and queries and the leave_one_out
  * argument.  A null leave_one_out means: where both come from one relation.
@@ -95,6 +107,7 @@ nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, int 
 	pair->queries = nw_source_resolve(
 		pair->schema, nw_set_get(pair->schema, nw_text_argument(fcinfo, queries_arg, "queries")));
 	pair->leave_one_out = settle_leave_one_out(pair, asked);
+	warn_models(pair->support->set, pair->queries->set);
 }
 
 void
