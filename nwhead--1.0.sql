@@ -823,7 +823,7 @@ CREATE FUNCTION @extschema@.nw_index_work(query vector, support text,
 	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
 	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
 	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
-	OUT heap_checks bigint)
+	OUT heap_checks bigint, OUT reason text)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_index_work_vector';
 COMMENT ON FUNCTION @extschema@.nw_index_work(vector, text, text[]) IS
@@ -834,7 +834,7 @@ CREATE FUNCTION @extschema@.nw_index_work(query halfvec, support text,
 	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
 	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
 	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
-	OUT heap_checks bigint)
+	OUT heap_checks bigint, OUT reason text)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_index_work_halfvec';
 COMMENT ON FUNCTION @extschema@.nw_index_work(halfvec, text, text[]) IS
@@ -845,7 +845,7 @@ CREATE FUNCTION @extschema@.nw_index_work(query text, support text,
 	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
 	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
 	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
-	OUT heap_checks bigint)
+	OUT heap_checks bigint, OUT reason text)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_index_work_text';
 COMMENT ON FUNCTION @extschema@.nw_index_work(text, text, text[]) IS
