@@ -40,6 +40,7 @@ keeps_unique(Oid index, AttrNumber column)
 void
 nw_advise_ids(const NwSource *source)
 {
+	char *name = quote_qualified_identifier(source->schema, source->relation);
 	Relation rel;
 	AttrNumber column;
 	ListCell *cell;
@@ -55,12 +56,14 @@ nw_advise_ids(const NwSource *source)
 		foreach(cell, RelationGetIndexList(rel))
 			unique |= keeps_unique(lfirst_oid(cell), column);
 		if (!unique)
-			ereport(NOTICE,
-			        (errmsg("ids of set \"%s\" may not be unique", source->set->name),
-			         errdetail("No unique index is on column %s of %s alone.",
-			                   quote_identifier(source->id),
-			                   quote_qualified_identifier(source->schema, source->relation)),
-			         errhint("Rows are left out by their ids: all that have one id go together.")));
+			ereport(
+				NOTICE,
+				(errmsg("ids of set \"%s\" may not be unique", source->set->name),
+			     errdetail("No unique index is on column %s of %s alone, and all rows of one id are"
+			               " left out together.",
+			               quote_identifier(source->id), name),
+			     errhint("CREATE UNIQUE INDEX ON %s (%s) makes sure that they are.", name,
+			             quote_identifier(source->id))));
 	}
 	table_close(rel, NoLock);
 }
