@@ -63,17 +63,31 @@ CREATE TABLE @extschema@.nw_registry (
 	seed int8,
 	dim int4,
 	version int8 NOT NULL,
-	centroids boolean NOT NULL
+	centroids boolean NOT NULL,
+	model text,
+	calibrated_at timestamptz,
+	calibrated_rows int8,
+	calibrated_changes int8,
+	distilled_at timestamptz,
+	distilled_rows int8,
+	distilled_changes int8
 ) USING heap;
 GRANT SELECT ON @extschema@.nw_registry TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_registry IS
-	'registered sets; read it through nw_sets, change it through nw_register, nw_unregister and nw_set_tau';
+	'registered sets; read it through nw_sets, change it through nw_register, nw_alter_set and nw_unregister';
 
 CREATE FUNCTION @extschema@.nw_is_owner(owner regrole)
 RETURNS boolean LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'nw_is_owner';
 COMMENT ON FUNCTION @extschema@.nw_is_owner(regrole) IS
 	'whether the caller has the privileges of a role that owns sets';
+
+CREATE FUNCTION @extschema@.nw_set_status(mode text, schema name, relation name,
+	embedding name, label name, id name, weight name, dim int)
+RETURNS text LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_set_status';
+COMMENT ON FUNCTION @extschema@.nw_set_status(text, name, name, name, name, name, name, int) IS
+	'whether the catalogs still have what a set names';
 
 CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 	SELECT r.name, r.mode, r.parent,
@@ -82,22 +96,37 @@ CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 		   r.kernel, r.tau, r.k, r.seed, r.dim,
 		   (SELECT o.rolname
 			  FROM pg_catalog.pg_roles AS o
-			 WHERE o.oid OPERATOR(pg_catalog.=) r.owner) AS owner
+			 WHERE o.oid OPERATOR(pg_catalog.=) r.owner) AS owner,
+		   r.model,
+		   @extschema@.nw_set_status(r.mode, r.schema, r.relation, r.embedding,
+			r.label, r.id, r.weight, r.dim) AS status,
+		   r.calibrated_at, r.calibrated_rows, r.distilled_at, r.distilled_rows
 	  FROM @extschema@.nw_registry AS r;
 
 GRANT SELECT ON @extschema@.nw_sets TO PUBLIC;
 COMMENT ON VIEW @extschema@.nw_sets IS
-	'registered sets: where their rows are, and how they are compared';
+	'registered sets: where their rows are, how they are compared, and their state';
 
-CREATE FUNCTION @extschema@.nw_register(name text, relation regclass,
-	embedding name DEFAULT 'embedding', label name DEFAULT 'label',
-	id name DEFAULT 'id', kernel text DEFAULT 'euclidean',
-	tau float8 DEFAULT 1.0, weight name DEFAULT NULL,
-	replace boolean DEFAULT false)
+-- an argument that is not given leaves what the set has: NULL, or '' where NULL
+-- means none
+CREATE FUNCTION @extschema@.nw_register(name text, relation regclass DEFAULT NULL,
+	embedding name DEFAULT NULL, label name DEFAULT '',
+	id name DEFAULT '', kernel text DEFAULT NULL,
+	tau float8 DEFAULT NULL, weight name DEFAULT '',
+	replace boolean DEFAULT false, model text DEFAULT '')
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_register';
-COMMENT ON FUNCTION @extschema@.nw_register(text, regclass, name, name, name, text, float8, name, boolean) IS
+COMMENT ON FUNCTION @extschema@.nw_register(text, regclass, name, name, name, text, float8, name, boolean, text) IS
 	'register the rows of a relation as a set';
+
+CREATE FUNCTION @extschema@.nw_alter_set(name text, new_name text DEFAULT NULL,
+	relation regclass DEFAULT NULL, embedding name DEFAULT NULL,
+	label name DEFAULT '', id name DEFAULT '', weight name DEFAULT '',
+	kernel text DEFAULT NULL, tau float8 DEFAULT NULL, model text DEFAULT '')
+RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'nw_alter_set';
+COMMENT ON FUNCTION @extschema@.nw_alter_set(text, text, regclass, name, name, name, name, text, float8, text) IS
+	'rename a set, or change what it says of its rows';
 
 CREATE FUNCTION @extschema@.nw_unregister(name text)
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
@@ -274,6 +303,11 @@ CREATE TABLE @extschema@.nw_saved (
 	seed int8,
 	dim int4,
 	centroids boolean,
+	model text,
+	calibrated_at timestamptz,
+	calibrated_rows int8,
+	distilled_at timestamptz,
+	distilled_rows int8,
 	class text,
 	ordinal int4,
 	vector vector,
@@ -306,7 +340,9 @@ CREATE FUNCTION pg_catalog.nw_dump(OUT name text, OUT owner name,
 	OUT mode text, OUT parent text, OUT schema name, OUT relation name,
 	OUT embedding name, OUT label name, OUT id name, OUT weight name,
 	OUT kernel text, OUT tau float8, OUT k int4, OUT seed int8, OUT dim int4,
-	OUT centroids boolean, OUT class text, OUT ordinal int4, OUT vector vector,
+	OUT centroids boolean, OUT model text, OUT calibrated_at timestamptz,
+	OUT calibrated_rows int8, OUT distilled_at timestamptz,
+	OUT distilled_rows int8, OUT class text, OUT ordinal int4, OUT vector vector,
 	OUT members int8, OUT source_id text, OUT mass float8)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'nw_dump';
@@ -571,6 +607,13 @@ AS 'MODULE_PATHNAME', 'nw_diagnose';
 COMMENT ON FUNCTION @extschema@.nw_diagnose(text, text, int, boolean) IS
 	'find the supports that helped, harmed and are suspect, for the views that show them';
 
+CREATE FUNCTION @extschema@.nw_todo(OUT set text, OUT what text, OUT why text,
+	OUT sql text)
+RETURNS SETOF record LANGUAGE c VOLATILE PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'nw_todo';
+COMMENT ON FUNCTION @extschema@.nw_todo() IS
+	'what the caller''s sets want done anew, and by which statement';
+
 --
 -- Aggregates
 --
@@ -780,7 +823,7 @@ CREATE FUNCTION @extschema@.nw_index_work(query vector, support text,
 	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
 	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
 	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
-	OUT heap_checks bigint)
+	OUT heap_checks bigint, OUT reason text)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_index_work_vector';
 COMMENT ON FUNCTION @extschema@.nw_index_work(vector, text, text[]) IS
@@ -791,7 +834,7 @@ CREATE FUNCTION @extschema@.nw_index_work(query halfvec, support text,
 	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
 	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
 	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
-	OUT heap_checks bigint)
+	OUT heap_checks bigint, OUT reason text)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_index_work_halfvec';
 COMMENT ON FUNCTION @extschema@.nw_index_work(halfvec, text, text[]) IS
@@ -802,7 +845,7 @@ CREATE FUNCTION @extschema@.nw_index_work(query text, support text,
 	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
 	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
 	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
-	OUT heap_checks bigint)
+	OUT heap_checks bigint, OUT reason text)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_index_work_text';
 COMMENT ON FUNCTION @extschema@.nw_index_work(text, text, text[]) IS

@@ -51,8 +51,9 @@ SELECT nw_diagnose('other', 'other', 1);
 SELECT nw_unregister('q');
 SELECT support, queries, count(*) FROM nw_harmful_supports GROUP BY support, queries ORDER BY support, queries;
 SELECT support, queries, count(*) FROM nw_suspect_supports GROUP BY support, queries ORDER BY support, queries;
+-- and stays where the rows do
 SELECT nw_register('other', 'g_rows', tau => 3, replace => true);
-SELECT DISTINCT support FROM nw_suspect_supports;
+SELECT DISTINCT support FROM nw_suspect_supports ORDER BY support;
 
 -- distilled supports
 SELECT nw_distill('g', 'few', 'closest', 1, calibrate => false);

@@ -52,11 +52,9 @@ SELECT t, e_try(format('SELECT nw_set_tau(%L, %L)', 'e', t))
 SELECT e_try($$SELECT nw_set_tau('e', NULL)$$);
 SELECT e_try($$SELECT nw_register('e2', 'e_rows', tau => 0)$$);
 SELECT e_try($$SELECT nw_register('e2', 'e_rows', tau => 'NaN')$$);
-SELECT e_try($$SELECT nw_register('e2', 'e_rows', tau => NULL)$$);
 
 -- kernel
 SELECT e_try($$SELECT nw_register('e2', 'e_rows', kernel => 'manhattan')$$);
-SELECT e_try($$SELECT nw_register('e2', 'e_rows', kernel => NULL)$$);
 
 -- empty support, no labels, no such class
 SELECT e_try($$SELECT nw_predict('[1,2]', 'e empty')$$);
@@ -80,7 +78,6 @@ SELECT e_try($$SELECT nw_register('e2', 'e_rows', id => 'key')$$);
 SELECT e_try($$SELECT nw_register('e2', 'e_rows', weight => 'importance')$$);
 SELECT e_try($$SELECT nw_register('e2', 'e_rows', embedding => 'label')$$);
 SELECT e_try($$SELECT nw_register('e2', 'e_rows', weight => 'label')$$);
-SELECT e_try($$SELECT nw_register('e2', 'e_rows', embedding => NULL)$$);
 SELECT e_try($$SELECT nw_register('e2', 'e_rows', embedding => '')$$);
 
 -- relations that cannot be sets

@@ -14,7 +14,7 @@ SELECT nw_predict('[0,0]', 'birds');
 -- a name is taken once
 SELECT nw_register('birds', 'reg_birds');
 
--- replace: everything anew, and under a new version
+-- replace: what is given, under a new version
 SELECT version AS before FROM nw_registry WHERE name = 'birds' \gset
 SELECT nw_register('birds', 'reg_birds', kernel => 'gaussian', tau => 25, replace => true);
 SELECT kernel, tau, version > :before AS newer FROM nw_registry WHERE name = 'birds';
@@ -111,7 +111,7 @@ CREATE TABLE reg_unit (id int, embedding vector(2), label text);
 INSERT INTO reg_unit VALUES (1, '[1,0]', 'east'), (2, '[0,1]', 'north'), (3, '[0.6,0.8]', 'north');
 SELECT nw_register('reg unit', 'reg_unit');
 SELECT nw_register('reg unit', 'reg_unit', tau => 0.05, replace => true);
-SELECT nw_register('reg unit', 'reg_unit', kernel => 'gaussian', replace => true);
+SELECT nw_register('reg unit', 'reg_unit', kernel => 'gaussian', tau => 1, replace => true);
 SELECT nw_register('reg unit', 'reg_unit', kernel => 'dot', replace => true);
 -- two kernels make any embedding that long
 SELECT nw_register('reg cosine', 'reg_birds', kernel => 'cosine');

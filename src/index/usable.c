@@ -39,6 +39,9 @@ int nw_engine = NW_ENGINE_AUTO;
  */
 #define ALL_VISIBLE_SHARE 0.7
 
+/* The reason that is given where nothing better is known. */
+#define NO_INDEX "there is no nw index on the embedding column"
+
 /* Check the privileges on the columns that will be read, as the executor does. */
 static void
 check_privileges(const NwSource *source, Relation heap, bool ids)
@@ -91,25 +94,34 @@ index_is_complete(Relation index)
 	return complete;
 }
 
-/* Say whether an index covers a set and may be used under this snapshot. */
-static bool
-index_serves(const NwSource *source, Relation heap, Relation index)
+/*
+ * Say why an index does not serve a set under this snapshot; NULL where it does.  Of an
+ * index on something else there is no more to say than that there is none.
+ */
+static const char *
+index_fails(const NwSource *source, Relation heap, Relation index)
 {
 	Form_pg_index form = index->rd_index;
 	Oid heapid = RelationGetRelid(heap);
 
-	if (!nw_index_is_ours(index) || !form->indisvalid || !form->indislive || form->indnatts != 2 ||
-	    form->indkey.values[NW_INDEX_EMBEDDING] != get_attnum(heapid, source->embedding) ||
-	    form->indkey.values[NW_INDEX_LABEL] != get_attnum(heapid, source->label) ||
-	    nw_index_has_predicate(index) || nw_index_has_expression(index))
-		return false;
+	if (!nw_index_is_ours(index) ||
+	    form->indkey.values[NW_INDEX_EMBEDDING] != get_attnum(heapid, source->embedding))
+		return NO_INDEX;
+	if (!form->indisvalid || !form->indislive)
+		return "the nw index is not valid";
+	if (form->indnatts != 2 ||
+	    form->indkey.values[NW_INDEX_LABEL] != get_attnum(heapid, source->label))
+		return "the nw index does not INCLUDE the label column";
+	if (nw_index_has_predicate(index) || nw_index_has_expression(index))
+		return "the nw index has a predicate or an expression";
 
 	/* built while rows of broken HOT chains could still be seen */
-	if (form->indcheckxmin &&
-	    !TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
-	                           TransactionXmin))
-		return false;
-	return index_is_complete(index);
+	if ((form->indcheckxmin &&
+	     !TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+	                            TransactionXmin)) ||
+	    !index_is_complete(index))
+		return "the nw index is too new for the snapshot";
+	return NULL;
 }
 
 /* Say whether the visibility map will spare most look-ups in the heap. */
@@ -123,11 +135,12 @@ mostly_visible(Relation heap)
 	return visible >= pages * ALL_VISIBLE_SHARE;
 }
 
-/* Find the index of one table; false where there is none to be used. */
-static bool
+/* Find the index of one table; say why there is none to be used, or NULL. */
+static const char *
 find_part(const NwSource *source, Oid heapid, NwIndexPart *part)
 {
 	Relation heap = table_open(heapid, AccessShareLock);
+	const char *reason = "the rows are not in an ordinary heap table";
 	List *indexes;
 	ListCell *cell;
 
@@ -136,35 +149,45 @@ find_part(const NwSource *source, Oid heapid, NwIndexPart *part)
 	    RelationIsScannable(heap) && !RELATION_IS_OTHER_TEMP(heap) &&
 	    heap->rd_tableam == GetHeapamTableAmRoutine())
 	{
+		reason = NO_INDEX;
 		indexes = RelationGetIndexList(heap);
 		foreach(cell, indexes)
 		{
 			Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+			const char *failure = part->index ? NO_INDEX : index_fails(source, heap, index);
 
-			if (part->index == NULL && index_serves(source, heap, index))
+			if (failure == NULL)
 				part->index = index;
 			else
 				index_close(index, NoLock);
+			if (failure == NULL || strcmp(failure, NO_INDEX) != 0)
+				reason = failure;
 		}
 		list_free(indexes);
 	}
 	part->heap = heap;
-	return part->index != NULL && (nw_engine == NW_ENGINE_INDEX || mostly_visible(heap));
+	if (part->index && nw_engine != NW_ENGINE_INDEX && !mostly_visible(heap))
+		reason = "too few pages are all-visible: VACUUM the table";
+	return reason;
 }
 
-/* List the tables that hold a set's rows; NIL where the executor must look. */
+/* List the tables that hold a set's rows; NIL, and why, where the executor must look. */
 static List *
-list_tables(const NwSource *source)
+list_tables(const NwSource *source, const char **reason)
 {
 	List *tables = NIL;
 	ListCell *cell;
 
+	*reason = NULL;
 	switch (get_rel_relkind(source->relid))
 	{
 		case RELKIND_RELATION:
 			if (has_subclass(source->relid) &&
 			    find_inheritance_children(source->relid, NoLock) != NIL)
+			{
+				*reason = "the table has inheritance children";
 				return NIL;
+			}
 			return list_make1_oid(source->relid);
 		case RELKIND_MATVIEW:
 			return list_make1_oid(source->relid);
@@ -176,34 +199,60 @@ list_tables(const NwSource *source)
 				if (kind == RELKIND_RELATION)
 					tables = lappend_oid(tables, lfirst_oid(cell));
 				else if (kind != RELKIND_PARTITIONED_TABLE)
+				{
+					*reason = "a partition is a foreign table";
 					return NIL;
+				}
 			}
+			if (tables == NIL)
+				*reason = "the table has no partitions";
 			return tables;
 		default:
+			*reason = "the set is a view or a foreign table";
 			return NIL;
 	}
 }
 
+/* Say why the rows of a set are not for an index, whichever there is; NULL where they may be. */
+static const char *
+set_fails(const NwSource *source)
+{
+	if (nw_engine == NW_ENGINE_EXECUTOR)
+		return "nwhead.engine is executor";
+	if (source->distilled)
+		return "the set is distilled";
+	if (source->weight)
+		return "the set has row weights";
+	if (source->label == NULL)
+		return "the set has no labels";
+	if (IsolationIsSerializable())
+		return "the transaction is SERIALIZABLE";
+	if (nw_snapshots_expire())
+		return "old_snapshot_threshold is set";
+	if (!IsMVCCSnapshot(GetActiveSnapshot()))
+		return "the snapshot is not one of a query";
+	if (check_enable_rls(source->relid, InvalidOid, true) == RLS_ENABLED)
+		return "row-level security applies to the caller";
+	return NULL;
+}
+
 /*
  * Find indexes that cover a set, with locks and privileges settled, or return
- * NULL where its rows are to be read through the executor: see nwhead.engine.
+ * NULL where its rows are to be read through the executor, and why: see nwhead.engine.
  * ids says whether some ids will be asked for.
  */
 NwIndexReader *
-nw_index_find(const NwSource *source, bool ids)
+nw_index_find(const NwSource *source, bool ids, const char **reason)
 {
 	NwIndexReader *reader;
 	List *tables;
 	ListCell *cell;
 	Relation rel;
-	bool all = true;
 
-	if (nw_engine == NW_ENGINE_EXECUTOR || source->distilled || source->weight ||
-	    source->label == NULL || IsolationIsSerializable() || nw_snapshots_expire() ||
-	    !IsMVCCSnapshot(GetActiveSnapshot()) ||
-	    check_enable_rls(source->relid, InvalidOid, true) == RLS_ENABLED)
+	*reason = set_fails(source);
+	if (*reason)
 		return NULL;
-	tables = list_tables(source);
+	tables = list_tables(source, reason);
 	if (tables == NIL)
 		return NULL;
 
@@ -212,11 +261,13 @@ nw_index_find(const NwSource *source, bool ids)
 	reader->part = palloc(list_length(tables) * sizeof(NwIndexPart));
 	foreach(cell, tables)
 	{
-		all = find_part(source, lfirst_oid(cell), &reader->part[reader->nparts++]);
-		if (!all)
+		*reason = find_part(source, lfirst_oid(cell), &reader->part[reader->nparts++]);
+		if (*reason)
 			break;
 	}
-	if (!all || nw_rows_are_elsewhere(source, tables, ids))
+	if (*reason == NULL && nw_rows_are_elsewhere(source, tables, ids))
+		*reason = "another extension may read the rows from elsewhere";
+	if (*reason)
 	{
 		nw_index_end(reader);
 		return NULL;

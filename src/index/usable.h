@@ -20,6 +20,6 @@ typedef enum NwEngine
 
 extern int nw_engine;
 
-extern NwIndexReader *nw_index_find(const NwSource *source, bool ids);
+extern NwIndexReader *nw_index_find(const NwSource *source, bool ids, const char **reason);
 
 #endif /* NW_INDEX_USABLE_H */

@@ -70,6 +70,7 @@ typedef struct Gathered
 	double log_weight[NW_BLOCK_ROWS];
 	const char *id[NW_BLOCK_ROWS];
 	int n;
+	bool any; /* row has been gathered */
 	NwTextOut id_out;
 	MemoryContext id_mcxt; /* of the ids */
 } Gathered;
@@ -500,7 +501,12 @@ gather_row(const NwRow *row, void *arg)
 	int i = gathered->n++;
 
 	if (row->vector.dim != state->dim)
+	{
+		if (gathered->any)
+			nw_scan_report_mixed(batch->source, state->dim, row->vector.dim);
 		nw_report_dim(state->dim, batch->source->set->name, row->vector.dim);
+	}
+	gathered->any = true;
 	memcpy(gathered->x + (Size) i * state->dim, row->vector.x, sizeof(float) * state->dim);
 	gathered->class[i] = nw_labels_add(state->labels, row->label);
 	if (nw_kernel_keeps_norms(state->kernel))

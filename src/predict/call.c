@@ -168,8 +168,15 @@ search_index(Asking *asking, const NwTally *tally, NwBytes *label, NwSearchWork 
 	NwIndexReader *index = asking->route.index;
 
 	nw_index_begin_search(index, tally->labels, call->filter.classes != NULL);
-	return nw_index_has_dim(index, call->query.dim) &&
-	       nw_index_search(index, &tally->query, &call->filter, work, label);
+	if (!nw_index_has_dim(index, call->query.dim))
+	{
+		asking->route.reason = "the nw index has vectors of other dimensions";
+		return false;
+	}
+	asking->route.reason = nw_index_search(index, &tally->query, &call->filter, work, label)
+	                           ? NULL
+	                           : "the bounds leave open whether there is any support";
+	return asking->route.reason == NULL;
 }
 
 /* Say whether a search of the index is the way to a label. */
@@ -260,10 +267,10 @@ nw_call_label(const NwCall *call)
 
 /*
  * Find the label through an index where one serves, whatever is packed, and say what
- * that took; by_index is false where all rows had to be added up.
+ * that took; reason says why all rows had to be added up, or is NULL.
  */
 NwBytes
-nw_call_index_work(const NwCall *call, NwSearchWork *work, bool *by_index)
+nw_call_index_work(const NwCall *call, NwSearchWork *work, const char **reason)
 {
 	Asking asking;
 	NwTallying *tallying;
@@ -274,11 +281,13 @@ nw_call_index_work(const NwCall *call, NwSearchWork *work, bool *by_index)
 	tallying = begin_route(
 		&asking, nw_source_resolve(call->schema, nw_set_get(call->schema, call->support)));
 	memset(work, 0, sizeof(NwSearchWork));
-	*by_index = asking.route.index && search_index(&asking, tallying->tally, &label, work);
-	if (!*by_index && asking.state != NW_CACHE_PACKED)
+	if (asking.route.index)
+		(void) search_index(&asking, tallying->tally, &label, work);
+	*reason = asking.route.reason;
+	if (*reason && asking.state != NW_CACHE_PACKED)
 		return winner(add_up(&asking, tallying));
 	nw_route_close(&asking.route);
 
 	/* planning may have run functions, which may have emptied the cache: look anew */
-	return *by_index ? label : winner(nw_call_tally(call));
+	return *reason ? winner(nw_call_tally(call)) : label;
 }

@@ -12,6 +12,6 @@
 
 extern NwBytes nw_call_label(const NwCall *call);
 extern NwTally *nw_call_tally(const NwCall *call);
-extern NwBytes nw_call_index_work(const NwCall *call, NwSearchWork *work, bool *by_index);
+extern NwBytes nw_call_index_work(const NwCall *call, NwSearchWork *work, const char **reason);
 
 #endif /* NW_PREDICT_CALL_H */

@@ -87,6 +87,8 @@ nw_pass_copies(NwTallying *tallying, const NwSupport *support)
 typedef struct Streaming
 {
 	NwTallying *tallying;
+	const NwSource *source;
+	bool any; /* row has been compared */
 	bool weighted;
 	bool ids;
 	NwTextOut id_out;
@@ -147,7 +149,10 @@ receive_row(const NwRow *row, void *arg)
 	int i = block->n;
 	double norm;
 
+	if (streaming->any && row->vector.dim != tallying->call->query.dim)
+		nw_scan_report_mixed(streaming->source, tallying->call->query.dim, row->vector.dim);
 	nw_tally_check_dim(tallying, row->vector.dim);
+	streaming->any = true;
 	if (nw_kernel_needs_norms(query->kernel))
 		nw_inverse_norms(row->vector.x, row->vector.dim, 1, &norm);
 	nw_query_measure(query, row->vector.x, nw_kernel_needs_norms(query->kernel) ? &norm : NULL, 1,
@@ -173,6 +178,7 @@ bool
 nw_pass_rows(NwTallying *tallying, NwRoute *route, NwSupport *packing)
 {
 	Streaming streaming = {.tallying = tallying,
+	                       .source = route->source,
 	                       .weighted = route->source->weight != NULL,
 	                       .ids = (route->columns & NW_SCAN_ID) != 0,
 	                       .packing = packing};

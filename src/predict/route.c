@@ -45,7 +45,9 @@ nw_route_open(NwRoute *route, const NwSource *source, int columns, bool few_ids)
 	route->source = source;
 	route->columns = columns;
 	if ((columns & NW_SCAN_LABEL) && (few_ids || !(columns & NW_SCAN_ID)))
-		route->index = nw_index_find(source, (columns & NW_SCAN_ID) != 0);
+		route->index = nw_index_find(source, (columns & NW_SCAN_ID) != 0, &route->reason);
+	else
+		route->reason = "the ids of many rows are needed, which are in the table alone";
 	if (route->index)
 		describe_index(route);
 	else

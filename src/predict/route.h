@@ -17,6 +17,7 @@ typedef struct NwRoute
 	int columns;          /* NW_SCAN_... */
 	NwIndexReader *index; /* open; NULL where the executor reads the rows */
 	NwScan *scan;         /* planned; NULL where an index has the rows */
+	const char *reason;   /* why no index serves; NULL where one does */
 	NwDependence depends; /* what the rows depend on */
 } NwRoute;
 

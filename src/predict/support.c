@@ -188,9 +188,7 @@ read_row(const NwRow *row, void *arg)
 	if (support == NULL)
 		return;
 	if (support->dim != 0 && support->dim != row->vector.dim)
-		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
-		                errmsg("set \"%s\" has rows of %d and of %d dimensions",
-		                       reading->source->set->name, support->dim, row->vector.dim)));
+		nw_scan_report_mixed(reading->source, support->dim, row->vector.dim);
 	nw_support_append(support, row, nw_labels_add(support->labels, row->label));
 	if (support->n % NW_BLOCK_ROWS == 0 && nw_support_memory(support) > reading->bound)
 	{

@@ -141,13 +141,6 @@ same_column(const Origin *a, const Origin *b)
 	return strcmp(get_attname(a->relid, a->id, false), get_attname(b->relid, b->id, false)) == 0;
 }
 
-/* Say whether two sets were registered with the same relation and column of ids. */
-static bool
-same_words(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /*
  * Say how the rows of two sets belong together.  A distilled set is where the rows are
  * that it was made of.
@@ -159,8 +152,8 @@ nw_set_kinship(const NwSet *a, const NwSet *b)
 	Origin from_b;
 
 	/* the relation of a distilled set may be gone */
-	if (same_words(a->schema, b->schema) && same_words(a->relation, b->relation))
-		return same_words(a->id, b->id) ? NW_SAME_ROWS : NW_RENAMED_ROWS;
+	if (nw_same_name(a->schema, b->schema) && nw_same_name(a->relation, b->relation))
+		return nw_same_name(a->id, b->id) ? NW_SAME_ROWS : NW_RENAMED_ROWS;
 	if (!find_origin(a, &from_a) || !find_origin(b, &from_b))
 		return NW_STRANGERS;
 	if (!is_within(from_a.relid, from_b.relid) && !is_within(from_b.relid, from_a.relid))

@@ -74,9 +74,11 @@ typedef struct OwnTable
 	OwnIndex index[MAX_INDEXES];
 } OwnTable;
 
-static const Oid registry_types[] = {INT8OID,   TEXTOID, REGROLEOID, TEXTOID, TEXTOID, NAMEOID,
-                                     NAMEOID,   NAMEOID, NAMEOID,    NAMEOID, NAMEOID, TEXTOID,
-                                     FLOAT8OID, INT4OID, INT8OID,    INT4OID, INT8OID, BOOLOID};
+static const Oid registry_types[] = {INT8OID, TEXTOID, REGROLEOID,     TEXTOID, TEXTOID,
+                                     NAMEOID, NAMEOID, NAMEOID,        NAMEOID, NAMEOID,
+                                     NAMEOID, TEXTOID, FLOAT8OID,      INT4OID, INT8OID,
+                                     INT4OID, INT8OID, BOOLOID,        TEXTOID, TIMESTAMPTZOID,
+                                     INT8OID, INT8OID, TIMESTAMPTZOID, INT8OID, INT8OID};
 
 static const Oid prototype_types[] = {INT8OID, TEXTOID, INT4OID,  VECTOR_TYPE,
                                       INT8OID, TEXTOID, FLOAT8OID};
@@ -87,10 +89,11 @@ static const Oid influence_types[] = {INT8OID, INT8OID, BOOLOID, TEXTOID,   TEXT
 static const Oid suspect_types[] = {INT8OID,   INT8OID,   TEXTOID,   TEXTOID,   TEXTOID,
                                     FLOAT8OID, FLOAT8OID, FLOAT8OID, FLOAT8OID, INT8OID};
 
-static const Oid saved_types[] = {TEXTOID,     NAMEOID, TEXTOID, TEXTOID,  NAMEOID, NAMEOID,
-                                  NAMEOID,     NAMEOID, NAMEOID, NAMEOID,  TEXTOID, FLOAT8OID,
-                                  INT4OID,     INT8OID, INT4OID, BOOLOID,  TEXTOID, INT4OID,
-                                  VECTOR_TYPE, INT8OID, TEXTOID, FLOAT8OID};
+static const Oid saved_types[] = {
+	TEXTOID, NAMEOID, TEXTOID,     TEXTOID,        NAMEOID,   NAMEOID,        NAMEOID,
+	NAMEOID, NAMEOID, NAMEOID,     TEXTOID,        FLOAT8OID, INT4OID,        INT8OID,
+	INT4OID, BOOLOID, TEXTOID,     TIMESTAMPTZOID, INT8OID,   TIMESTAMPTZOID, INT8OID,
+	TEXTOID, INT4OID, VECTOR_TYPE, INT8OID,        TEXTOID,   FLOAT8OID};
 
 #define COLUMNS(types) lengthof(types), types
 
@@ -119,7 +122,7 @@ static const OwnTable own_tables[] = {
 #define NTABLES lengthof(own_tables)
 
 StaticAssertDecl(NTABLES == NW_SAVED + 1, "one description for each table");
-StaticAssertDecl(lengthof(registry_types) == Anum_centroids,
+StaticAssertDecl(lengthof(registry_types) == NW_REGISTRY_COLUMNS,
                  "one type for each column of the registry");
 
 /* What was found to be as it should. */

@@ -40,8 +40,13 @@ enum
 	Anum_seed,
 	Anum_dim,
 	Anum_version,
-	Anum_centroids
+	Anum_centroids,
+	Anum_model,
+	Anum_calibrated, /* when, at how many rows and changes */
+	Anum_distilled = Anum_calibrated + 3
 };
+
+#define NW_REGISTRY_COLUMNS (Anum_distilled + 2)
 
 /* Columns of prototypes and diagnoses by which rows are found. */
 #define Anum_prototype_set 1

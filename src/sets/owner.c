@@ -115,9 +115,9 @@ nw_owner_name(Oid registry, Oid owner)
 static void
 disown_set(Relation registry, HeapTuple tuple)
 {
-	Datum values[Anum_centroids] = {0};
-	bool nulls[Anum_centroids] = {0};
-	bool replace[Anum_centroids] = {0};
+	Datum values[NW_REGISTRY_COLUMNS] = {0};
+	bool nulls[NW_REGISTRY_COLUMNS] = {0};
+	bool replace[NW_REGISTRY_COLUMNS] = {0};
 	HeapTuple changed;
 
 	values[Anum_owner - 1] = ObjectIdGetDatum(InvalidOid);

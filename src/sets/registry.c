@@ -9,8 +9,10 @@
  *
  * Whoever writes first takes a lock on the name.  Three modes of it matter:
  * RowExclusiveLock to write copies of a set's rows, ShareUpdateExclusiveLock to
- * change a set that stays, AccessExclusiveLock to add or remove one.  So a set
- * does not vanish under a diagnosis, and no copies outlive it.
+ * change a set that stays, AccessExclusiveLock to add, remove or rename one, or to
+ * give it other rows.  So a set does not vanish under a diagnosis, and no copies
+ * outlive it.  Of several names, a set's own and a new one come first, in the order
+ * of their hashes, then those of the sets distilled from it, likewise.
  */
 #include "postgres.h"
 
@@ -79,9 +81,11 @@ nw_check_may_register(Oid schema)
 			ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE), errmsg("permission denied to register a set"),
 		     errdetail(
-				 "Registering needs the CREATE privilege on schema \"%s\", where extension \"nwhead\" lives.",
-				 get_namespace_name(schema)),
-		     errhint("A registered view runs with the rights of whoever predicts from it.")));
+				 "A registered view runs with the rights of whoever predicts from it, so"
+				 " registering needs the CREATE privilege on the schema of extension \"nwhead\"."),
+		     errhint("GRANT CREATE ON SCHEMA %s TO %s;",
+		             quote_identifier(get_namespace_name(schema)),
+		             quote_identifier(GetUserNameFromId(GetUserId(), false)))));
 }
 
 /*
@@ -99,17 +103,33 @@ nw_push_fresh_snapshot(void)
 static void
 report_damage(const char *name)
 {
-	ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-	                errmsg("the registry's entry of set \"%s\" is damaged", name ? name : ""),
-	                errhint("Register the set again with replace => true.")));
+	ereport(ERROR,
+	        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+	         errmsg("the registry's entry of set \"%s\" is damaged", name ? name : ""),
+	         errhint("Remove it from table \"%s\" as a superuser, and register the set again.",
+	                 nw_own_name(NW_REGISTRY))));
+}
+
+static NwStamp
+decode_stamp(const Datum *values, const bool *nulls, int first)
+{
+	NwStamp stamp = {.known = !nulls[first]};
+
+	if (stamp.known)
+	{
+		stamp.at = DatumGetTimestampTz(values[first]);
+		stamp.rows = nulls[first + 1] ? -1 : DatumGetInt64(values[first + 1]);
+		stamp.changes = nulls[first + 2] ? -1 : DatumGetInt64(values[first + 2]);
+	}
+	return stamp;
 }
 
 static NwSet *
 decode_set(HeapTuple tuple, TupleDesc desc)
 {
 	NwSet *set = palloc0(sizeof(NwSet));
-	Datum values[Anum_centroids];
-	bool nulls[Anum_centroids];
+	Datum values[NW_REGISTRY_COLUMNS];
+	bool nulls[NW_REGISTRY_COLUMNS];
 	char *kernel;
 
 	heap_deform_tuple(tuple, desc, values, nulls);
@@ -138,12 +158,22 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 	if (!nulls[Anum_version - 1])
 		set->version = DatumGetInt64(values[Anum_version - 1]);
 	set->centroids = !nulls[Anum_centroids - 1] && DatumGetBool(values[Anum_centroids - 1]);
+	set->model = nw_own_get_text(values, nulls, Anum_model - 1);
+	set->calibrated = decode_stamp(values, nulls, Anum_calibrated - 1);
+	set->distilled = decode_stamp(values, nulls, Anum_distilled - 1);
 
 	if (!set->name || !set->mode || !set->schema || !set->relation || !set->embedding || !kernel ||
 	    nulls[Anum_set_id - 1] || nulls[Anum_version - 1] ||
 	    !nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau))
 		report_damage(set->name);
 	return set;
+}
+
+/* Compare two names, either of which may be missing. */
+bool
+nw_same_name(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
 /* True where a set consists of prototypes. */
@@ -303,15 +333,32 @@ nw_set_check_owner(Oid schema, const NwSet *set)
 	                           set->name)));
 }
 
+/* What stands for a name among locks. */
+static uint32
+lock_key(const char *name)
+{
+	return hash_bytes((const unsigned char *) name, (int) strlen(name));
+}
+
 /* Lock a set's name until the transaction ends. */
 static void
 lock_name(Oid schema, const char *name, LOCKMODE lockmode)
 {
 	Oid registry = nw_own_relid(schema, NW_REGISTRY);
-	uint32 hash = hash_bytes((const unsigned char *) name, (int) strlen(name));
 
 	PreventCommandIfReadOnly("UPDATE");
-	LockDatabaseObject(registry, hash, 0, lockmode);
+	LockDatabaseObject(registry, lock_key(name), 0, lockmode);
+}
+
+/* Lock two names, which may be one, in an order that all share. */
+static void
+lock_names(Oid schema, const char *a, const char *b, LOCKMODE lockmode)
+{
+	bool a_first = lock_key(a) <= lock_key(b);
+
+	lock_name(schema, a_first ? a : b, lockmode);
+	if (strcmp(a, b) != 0)
+		lock_name(schema, a_first ? b : a, lockmode);
 }
 
 /*
@@ -362,11 +409,22 @@ nw_set_hold(Oid schema, const NwSet *set)
 	table_close(rel, AccessShareLock);
 }
 
+static void
+describe_stamp(const NwStamp *stamp, Datum *values, bool *nulls, int first)
+{
+	values[first] = TimestampTzGetDatum(stamp->at);
+	nulls[first] = !stamp->known;
+	values[first + 1] = Int64GetDatum(stamp->rows);
+	nulls[first + 1] = !stamp->known || stamp->rows < 0;
+	values[first + 2] = Int64GetDatum(stamp->changes);
+	nulls[first + 2] = !stamp->known || stamp->changes < 0;
+}
+
 /* Make a row of the registry. */
 static void
 describe_set(const NwSet *set, Datum *values, bool *nulls)
 {
-	memset(nulls, 0, sizeof(bool) * Anum_centroids);
+	memset(nulls, 0, sizeof(bool) * NW_REGISTRY_COLUMNS);
 	nw_own_put_text(values, nulls, Anum_name - 1, set->name);
 	nw_own_put_text(values, nulls, Anum_mode - 1, set->mode);
 	nw_own_put_text(values, nulls, Anum_parent - 1, set->parent);
@@ -388,14 +446,17 @@ describe_set(const NwSet *set, Datum *values, bool *nulls)
 	nulls[Anum_dim - 1] = set->dim <= 0;
 	values[Anum_version - 1] = Int64GetDatum(set->version);
 	values[Anum_centroids - 1] = BoolGetDatum(set->centroids);
+	nw_own_put_text(values, nulls, Anum_model - 1, set->model);
+	describe_stamp(&set->calibrated, values, nulls, Anum_calibrated - 1);
+	describe_stamp(&set->distilled, values, nulls, Anum_distilled - 1);
 }
 
 /* Add a row for a set whose name is locked and free. */
 static void
 insert_row(Oid schema, Relation rel, NwSet *set)
 {
-	Datum values[Anum_centroids];
-	bool nulls[Anum_centroids];
+	Datum values[NW_REGISTRY_COLUMNS];
+	bool nulls[NW_REGISTRY_COLUMNS];
 
 	nw_owner_bind(schema, set->owner);
 	set->set_id = set->version = nw_own_next_version(schema);
@@ -438,63 +499,128 @@ delete_copies(Oid schema, NwOwnTable table, AttrNumber column, int64 set_id)
 	CommandCounterIncrement();
 }
 
-/* Delete a set as it was read, and all that belongs to it. */
+/* Delete all that was made of a set's rows: prototypes and diagnoses. */
 static void
-delete_row(Oid schema, Relation rel, const NwSet *set)
+delete_all_copies(Oid schema, int64 set_id)
 {
-	HeapTuple tuple = find_unchanged(rel, set, false);
+	delete_copies(schema, NW_PROTOTYPE, Anum_prototype_set, set_id);
+	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_support, set_id);
+	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_queries, set_id);
+	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_support, set_id);
+	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_queries, set_id);
+}
 
-	delete_copies(schema, NW_PROTOTYPE, Anum_prototype_set, set->set_id);
-	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_support, set->set_id);
-	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_queries, set->set_id);
-	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_support, set->set_id);
-	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_queries, set->set_id);
-	CatalogTupleDelete(rel, &tuple->t_self);
+/* Put a set as it is now in the place of its row. */
+static void
+write_row(Oid schema, Relation rel, HeapTuple row, NwSet *set)
+{
+	Datum values[NW_REGISTRY_COLUMNS];
+	bool nulls[NW_REGISTRY_COLUMNS];
+	HeapTuple changed;
+
+	set->version = nw_own_next_version(schema);
+	describe_set(set, values, nulls);
+	changed = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+	CatalogTupleUpdate(rel, &row->t_self, changed);
 	CommandCounterIncrement();
-	heap_freetuple(tuple);
+	heap_freetuple(changed);
+}
+
+static int
+compare_lock_keys(const ListCell *a, const ListCell *b)
+{
+	uint32 key_a = lock_key(lfirst(a));
+	uint32 key_b = lock_key(lfirst(b));
+
+	return (key_a > key_b) - (key_a < key_b);
+}
+
+/* List the sets that were distilled from one, in the order of their locks. */
+static List *
+list_children(Relation rel, const char *parent)
+{
+	Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, snapshot, 0, NULL);
+	List *children = NIL;
+	HeapTuple tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		NwSet *child = decode_set(tuple, RelationGetDescr(rel));
+
+		if (child->parent && strcmp(child->parent, parent) == 0)
+			children = lappend(children, child->name);
+		CHECK_FOR_INTERRUPTS();
+	}
+	systable_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	list_sort(children, compare_lock_keys);
+	return children;
 }
 
 /*
- * Put a set in the place of one of the same name, as it was read before, or fail
- * where that has changed since.  Prototypes and diagnoses go with the old one.
+ * Let the sets distilled from one follow its new name.  No others can appear:
+ * who distils holds the name of the parent.
  */
-void
-nw_set_replace(Oid schema, const NwSet *old, NwSet *set)
+static void
+rename_parent(Oid schema, Relation rel, const char *from, char *to)
 {
-	Relation rel;
+	ListCell *cell;
 
-	lock_name(schema, old->name, AccessExclusiveLock);
-	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
-	delete_row(schema, rel, old);
-	insert_row(schema, rel, set);
-	if (old->owner != set->owner)
-		nw_owner_release(schema, old->owner);
-	table_close(rel, NoLock);
+	foreach(cell, list_children(rel, from))
+	{
+		HeapTuple tuple;
+		NwSet *child;
+
+		lock_name(schema, lfirst(cell), ShareUpdateExclusiveLock);
+		tuple = find_current(rel, lfirst(cell));
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		child = decode_set(tuple, RelationGetDescr(rel));
+		if (child->parent && strcmp(child->parent, from) == 0)
+		{
+			child->parent = to;
+			write_row(schema, rel, tuple, child);
+		}
+		heap_freetuple(tuple);
+	}
 }
 
-/* Give a set another temperature and a new version, or fail where it has changed. */
+/*
+ * Change a set, as it was read before, to another one, or fail where it has changed
+ * since.  It may get a new name.  anew says that it has other rows from now on:
+ * prototypes and diagnoses of the old ones go, and it gets an id of its own.  So it
+ * does where it gets another owner.
+ */
 void
-nw_set_update_tau(Oid schema, const NwSet *set, double tau)
+nw_set_change(Oid schema, const NwSet *old, NwSet *set, bool anew)
 {
+	bool renamed = strcmp(old->name, set->name) != 0;
 	Relation rel;
-	HeapTuple tuple;
-	HeapTuple changed;
-	Datum values[Anum_centroids] = {0};
-	bool nulls[Anum_centroids] = {0};
-	bool replace[Anum_centroids] = {0};
+	HeapTuple row;
 
-	lock_name(schema, set->name, ShareUpdateExclusiveLock);
+	lock_names(schema, old->name, set->name,
+	           renamed || anew ? AccessExclusiveLock : ShareUpdateExclusiveLock);
 	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
-	tuple = find_unchanged(rel, set, false);
-	values[Anum_tau - 1] = Float8GetDatum(tau);
-	replace[Anum_tau - 1] = true;
-	values[Anum_version - 1] = Int64GetDatum(nw_own_next_version(schema));
-	replace[Anum_version - 1] = true;
-	changed = heap_modify_tuple(tuple, RelationGetDescr(rel), values, nulls, replace);
-	CatalogTupleUpdate(rel, &tuple->t_self, changed);
-	CommandCounterIncrement();
-	heap_freetuple(changed);
-	heap_freetuple(tuple);
+
+	/* before the row is looked up, which may be taken from another role by this */
+	if (anew)
+		nw_owner_bind(schema, set->owner);
+	row = find_unchanged(rel, old, false);
+	if (renamed && HeapTupleIsValid(find_current(rel, set->name)))
+		nw_set_report_taken(set->name, "Give that set another name first.");
+	set->set_id = old->set_id;
+	if (anew)
+	{
+		delete_all_copies(schema, old->set_id);
+		set->set_id = nw_own_next_version(schema);
+	}
+	write_row(schema, rel, row, set);
+	heap_freetuple(row);
+	if (renamed)
+		rename_parent(schema, rel, old->name, set->name);
+	if (old->owner != set->owner)
+		nw_owner_release(schema, old->owner);
 	table_close(rel, NoLock);
 }
 
@@ -503,10 +629,15 @@ void
 nw_set_delete(Oid schema, const NwSet *set)
 {
 	Relation rel;
+	HeapTuple row;
 
 	lock_name(schema, set->name, AccessExclusiveLock);
 	rel = nw_own_open(schema, NW_REGISTRY, RowExclusiveLock);
-	delete_row(schema, rel, set);
+	row = find_unchanged(rel, set, false);
+	delete_all_copies(schema, set->set_id);
+	CatalogTupleDelete(rel, &row->t_self);
+	CommandCounterIncrement();
+	heap_freetuple(row);
 	nw_owner_release(schema, set->owner);
 	table_close(rel, NoLock);
 }

@@ -7,10 +7,20 @@
 
 #include "postgres.h"
 
+#include "datatype/timestamp.h"
 #include "storage/lockdefs.h"
 
 #include "math/kernel.h"
 #include "sets/own_tables.h"
+
+/* When something was made of a set's rows, and what these were like then. */
+typedef struct NwStamp
+{
+	bool known;
+	TimestampTz at;
+	int64 rows;    /* of the relation; -1 where unknown */
+	int64 changes; /* ever counted of the relation: see nw_relation_changes(); -1 where unknown */
+} NwStamp;
 
 /* A registered set, as the active snapshot sees it; NULL where not set. */
 typedef struct NwSet
@@ -28,16 +38,20 @@ typedef struct NwSet
 	char *weight;    /* column of the row weights; NULL where all rows weigh the same */
 	NwKernel kernel;
 	double tau;
-	int k;          /* prototypes for each class; 0 where full */
-	int64 seed;     /* that it was distilled with */
-	int dim;        /* 0 where unknown */
-	bool centroids; /* its rows are centroids, or were chosen among some: they name no rows */
-	int64 version;  /* another one after each change */
+	int k;              /* prototypes for each class; 0 where full */
+	int64 seed;         /* that it was distilled with */
+	int dim;            /* 0 where unknown */
+	bool centroids;     /* its rows are centroids, or were chosen among some: they name no rows */
+	char *model;        /* that made the vectors; NULL where nobody said */
+	NwStamp calibrated; /* tau was found on these rows */
+	NwStamp distilled;  /* the prototypes were made of the parent's */
+	int64 version;      /* another one after each change */
 } NwSet;
 
 /* Gets each set in turn. */
 typedef void (*NwSetCallback)(const NwSet *set, void *arg);
 
+extern bool nw_same_name(const char *a, const char *b);
 extern bool nw_set_is_distilled(const NwSet *set);
 extern NwSet *nw_set_find(Oid schema, const char *name);
 extern NwSet *nw_set_get(Oid schema, const char *name);
@@ -48,8 +62,7 @@ extern void nw_set_check_owner(Oid schema, const NwSet *set);
 extern char *nw_set_owner_name(Oid schema, const NwSet *set);
 extern void nw_set_hold(Oid schema, const NwSet *set);
 extern bool nw_set_insert(Oid schema, NwSet *set);
-extern void nw_set_replace(Oid schema, const NwSet *old, NwSet *set);
-extern void nw_set_update_tau(Oid schema, const NwSet *set, double tau);
+extern void nw_set_change(Oid schema, const NwSet *old, NwSet *set, bool anew);
 extern void nw_set_delete(Oid schema, const NwSet *set);
 extern void nw_set_each(Oid schema, NwSetCallback callback, void *arg);
 

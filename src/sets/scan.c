@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+#include "access/sysattr.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
@@ -21,6 +22,7 @@
 #include "nodes/plannodes.h"
 #include "tcop/dest.h"
 #include "tcop/tcopprot.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -29,6 +31,7 @@
 
 #include "compat.h"
 #include "sets/scan.h"
+#include "sets/text_out.h"
 
 /* What a scan holds beyond its face. */
 typedef struct NwScanState
@@ -318,4 +321,56 @@ nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
 	ExecutorEnd(desc);
 	FreeQueryDesc(desc);
 	MemoryContextDelete(receiver.row_mcxt);
+}
+
+/* A search for a row of some number of dimensions. */
+typedef struct RowSearch
+{
+	int dim;
+	NwTextOut id_out;
+	MemoryContext mcxt; /* of the id */
+	char *id;           /* of the first such row; NULL where there is none */
+} RowSearch;
+
+static void
+look_at_dim(const NwRow *row, void *arg)
+{
+	RowSearch *search = arg;
+
+	if (search->id == NULL && row->vector.dim == search->dim && !row->id_isnull)
+		search->id = nw_bytes_copy(search->mcxt, nw_text_out(&search->id_out, row->id));
+}
+
+/* Say whether the caller may read the ids of a set, which were not asked for. */
+static bool
+may_read_ids(const NwSource *source)
+{
+	AttrNumber column =
+		source->id ? get_attnum(source->relid, source->id) : SelfItemPointerAttributeNumber;
+
+	return source->distilled ||
+	       pg_class_aclcheck(source->relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
+	       pg_attribute_aclcheck(source->relid, column, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+}
+
+/*
+ * Complain about rows of different numbers of dimensions, and name one of the second
+ * kind.  Its id may not have been read, so the rows are read again.
+ */
+void
+nw_scan_report_mixed(const NwSource *source, int dim, int other)
+{
+	RowSearch search = {.dim = other, .mcxt = CurrentMemoryContext};
+
+	if (may_read_ids(source))
+	{
+		nw_text_out_init(&search.id_out, source->id_type, search.mcxt);
+		nw_scan_run(nw_scan_plan(source, NW_SCAN_ID | (source->label ? NW_SCAN_LABEL : 0), 0),
+		            look_at_dim, &search);
+	}
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_DATA_EXCEPTION),
+	     errmsg("set \"%s\" has rows of %d and of %d dimensions", source->set->name, dim, other),
+	     search.id ? errdetail("The row with id \"%s\" has %d dimensions.", search.id, other) : 0));
 }

@@ -40,6 +40,7 @@ typedef struct NwScan
 
 extern NwScan *nw_scan_plan(const NwSource *source, int columns, int64 limit);
 extern const PlannedStmt *nw_scan_statement(const NwSource *source, int columns);
+extern void nw_scan_report_mixed(const NwSource *source, int dim, int other);
 extern void nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg);
 
 #endif /* NW_SETS_SCAN_H */

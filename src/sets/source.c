@@ -40,7 +40,9 @@ find_relation(const NwSet *set)
 		     errmsg("relation \"%s.%s\" of set \"%s\" does not exist", set->schema, set->relation,
 		            set->name),
 		     errhint(
-				 "Register the set again with replace => true, or remove it with nw_unregister.")));
+				 "If it was renamed, name it with nw_alter_set(%s, relation => ...); else remove the set"
+				 " with nw_unregister.",
+				 quote_literal_cstr(set->name))));
 	return relid;
 }
 
@@ -48,6 +50,7 @@ find_relation(const NwSet *set)
 static Oid
 find_column(const NwSet *set, Oid relid, const char *column, const char *role, int32 *typmod)
 {
+	bool registered = set->set_id > 0;
 	HeapTuple tuple = SearchSysCacheAttName(relid, column);
 	Form_pg_attribute attribute;
 	Oid type;
@@ -59,7 +62,9 @@ find_column(const NwSet *set, Oid relid, const char *column, const char *role, i
 		     errmsg("column \"%s\" of relation \"%s.%s\" does not exist", column, set->schema,
 		            set->relation),
 		     errdetail("It is the %s column of set \"%s\".", role, set->name),
-		     strcmp(role, "id") == 0
+		     registered ? errhint("If it was renamed, name it with nw_alter_set(%s, %s => ...).",
+		                          quote_literal_cstr(set->name), role)
+		     : strcmp(role, "id") == 0
 		         ? errhint(
 					   "Name the columns with embedding, label and id; id => NULL uses the row's ctid.")
 		         : errhint(

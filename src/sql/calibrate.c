@@ -10,6 +10,7 @@
 #include "predict/statement_cache.h"
 #include "predict/temperature.h"
 #include "rows.h"
+#include "sets/state.h"
 #include "sql/args.h"
 #include "sql/set_pair.h"
 
@@ -209,6 +210,7 @@ nw_calibrate(PG_FUNCTION_ARGS)
 	NwTemperatureSearch search = {
 		.pass = calibration_pass, .arg = &calibration, .mcxt = CurrentMemoryContext};
 	NwTemperature found;
+	NwSet calibrated;
 	TupleDesc desc;
 	double low;
 	double high;
@@ -229,8 +231,13 @@ nw_calibrate(PG_FUNCTION_ARGS)
 		        (errmsg("every query is predicted right, so they set no lower bound to tau"),
 		         errdetail("A cautious value was chosen."),
 		         errhint("Calibrate with queries that are harder, or more of them.")));
-	if (found.tau != pair.support->set->tau)
-		nw_set_update_tau(pair.schema, pair.support->set, found.tau);
+	if (found.seen > 0)
+	{
+		calibrated = *pair.support->set;
+		calibrated.tau = found.tau;
+		calibrated.calibrated = nw_stamp_now(pair.support, calibration.support->n);
+		nw_set_change(pair.schema, pair.support->set, &calibrated, false);
+	}
 	PopActiveSnapshot();
 
 	nw_set_pair_values(&pair, found.tau, values);

@@ -15,6 +15,7 @@
 #include "math/kmeans.h"
 #include "predict/prototypes.h"
 #include "sets/extension.h"
+#include "sets/state.h"
 #include "sql/args.h"
 #include "sql/cross_fit.h"
 #include "sql/distill_class.h"
@@ -124,7 +125,7 @@ static void
 register_distilled(Oid schema, const NwSet *old, NwSet *set)
 {
 	if (old)
-		nw_set_replace(schema, old, set);
+		nw_set_change(schema, old, set, true);
 	else if (!nw_set_insert(schema, set))
 		nw_set_report_taken(set->name, NULL);
 }
@@ -191,8 +192,13 @@ nw_distill(PG_FUNCTION_ARGS)
 	set.k = task.k;
 	set.seed = task.seed;
 	set.dim = support->dim;
+	set.distilled = nw_stamp_now(source, support->n);
+	set.calibrated.known = false;
 	if (calibrate)
+	{
 		set.tau = nw_cross_fit_tau(&task, source, set.tau);
+		set.calibrated = set.distilled;
+	}
 	nw_set_hold(schema, source->set);
 	register_distilled(schema, old, &set);
 	stored = store_prototypes(&task, schema, &set);

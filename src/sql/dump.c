@@ -30,6 +30,7 @@
 #include "utils/builtins.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 
 #include "predict/prototypes.h"
 #include "rows.h"
@@ -63,6 +64,11 @@ enum
 	Saved_seed,
 	Saved_dim,
 	Saved_centroids,
+	Saved_model,
+	Saved_calibrated, /* when, at how many rows */
+	Saved_calibrated_rows,
+	Saved_distilled,
+	Saved_distilled_rows,
 	Saved_class,
 	Saved_ordinal,
 	Saved_vector,
@@ -131,6 +137,28 @@ dump_prototypes(Dump *dump, const NwSet *set)
 	systable_endscan(scan);
 }
 
+/* Save when something was made of rows; changes are counted by each server for itself. */
+static void
+dump_stamp(const NwStamp *stamp, Datum *values, bool *nulls, int first)
+{
+	values[first] = TimestampTzGetDatum(stamp->at);
+	nulls[first] = !stamp->known;
+	values[first + 1] = Int64GetDatum(stamp->rows);
+	nulls[first + 1] = !stamp->known || stamp->rows < 0;
+}
+
+static NwStamp
+restore_stamp(const Datum *values, const bool *nulls, int first)
+{
+	NwStamp stamp = {.known = !nulls[first], .rows = -1, .changes = -1};
+
+	if (stamp.known)
+		stamp.at = DatumGetTimestampTz(values[first]);
+	if (!nulls[first + 1])
+		stamp.rows = DatumGetInt64(values[first + 1]);
+	return stamp;
+}
+
 /* Return a set as nw_saved has it, and its prototypes. */
 static void
 dump_set(const NwSet *set, void *arg)
@@ -159,6 +187,9 @@ dump_set(const NwSet *set, void *arg)
 	values[Saved_dim] = Int32GetDatum(set->dim);
 	nulls[Saved_dim] = set->dim <= 0;
 	values[Saved_centroids] = BoolGetDatum(set->centroids);
+	nw_own_put_text(values, nulls, Saved_model, set->model);
+	dump_stamp(&set->calibrated, values, nulls, Saved_calibrated);
+	dump_stamp(&set->distilled, values, nulls, Saved_distilled);
 	memset(nulls + Saved_class, true, SAVED_COLUMNS - Saved_class);
 	nw_rows_put(dump->rows, values, nulls);
 	if (nw_set_is_distilled(set))
@@ -256,8 +287,12 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	set.seed = nulls[Saved_seed] ? 0 : DatumGetInt64(values[Saved_seed]);
 	set.dim = nulls[Saved_dim] ? 0 : DatumGetInt32(values[Saved_dim]);
 	set.centroids = DatumGetBool(values[Saved_centroids]);
+	set.model = nw_own_get_text(values, nulls, Saved_model);
+	set.calibrated = restore_stamp(values, nulls, Saved_calibrated);
+	set.distilled = restore_stamp(values, nulls, Saved_distilled);
 	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&
-	                nw_set_is_distilled(&set) == (set.k > 0),
+	                nw_set_is_distilled(&set) == (set.k > 0) && set.calibrated.rows >= -1 &&
+	                set.distilled.rows >= -1,
 	            set.name);
 	set.owner = restored_owner(set.name, nw_own_get_name(values, nulls, Saved_owner));
 	if (!nw_set_insert(schema, &set))
@@ -272,6 +307,7 @@ static const NwSet *
 find_set(FunctionCallInfo fcinfo, Oid schema, const char *name)
 {
 	NwSet *set = fcinfo->flinfo->fn_extra;
+	NwSet before;
 	MemoryContext caller;
 
 	if (set && strcmp(set->name, name) == 0)
@@ -286,7 +322,8 @@ find_set(FunctionCallInfo fcinfo, Oid schema, const char *name)
 	MemoryContextSwitchTo(caller);
 	nw_set_check_owner(schema, set);
 	check_saved(nw_set_is_distilled(set), name);
-	nw_set_update_tau(schema, set, set->tau);
+	before = *set;
+	nw_set_change(schema, &before, set, false);
 	PopActiveSnapshot();
 	fcinfo->flinfo->fn_extra = set;
 	return set;

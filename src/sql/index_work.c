@@ -11,7 +11,7 @@
  * nw_index_work(query, support text, classes text[])
  * returns one row: label text, engine text, settled_by text, lists bigint,
  * lists_pruned bigint, supports bigint, by_list bigint, by_code bigint,
- * exact bigint, pages bigint, heap_checks bigint
+ * exact bigint, pages bigint, heap_checks bigint, reason text
  */
 static Datum
 nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
@@ -19,16 +19,16 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 	NwCall call;
 	NwSearchWork work;
 	TupleDesc desc;
-	Datum values[11];
-	bool nulls[11] = {false};
-	bool by_index;
+	Datum values[12];
+	bool nulls[12] = {false};
+	const char *reason;
 
 	if (!nw_call_arguments(&call, fcinfo, form, 1))
 		PG_RETURN_NULL();
 	nw_classes_argument(&call, fcinfo, 2);
 	desc = nw_row_type(fcinfo);
-	values[0] = nw_bytes_datum(nw_call_index_work(&call, &work, &by_index));
-	values[1] = CStringGetTextDatum(by_index ? "index" : "executor");
+	values[0] = nw_bytes_datum(nw_call_index_work(&call, &work, &reason));
+	values[1] = CStringGetTextDatum(reason ? "executor" : "index");
 	values[2] = CStringGetTextDatum(work.exact > 0     ? "exact"
 	                                : work.by_code > 0 ? "codes"
 	                                                   : "lists");
@@ -40,8 +40,9 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 	values[8] = Int64GetDatum(work.exact);
 	values[9] = Int64GetDatum(work.reading.pages);
 	values[10] = Int64GetDatum(work.reading.heap_checks);
-	for (int i = 2; i < 11 && !by_index; i++)
+	for (int i = 2; i < 11 && reason; i++)
 		nulls[i] = true;
+	values[11] = nw_text_or_null(reason, &nulls[11]);
 	return nw_row_datum(desc, values, nulls);
 }
 

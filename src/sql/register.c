@@ -1,6 +1,6 @@
 /*
  * sql/register.c
- *		The SQL functions that change the registry: nw_register,
+ *		The SQL functions that change the registry: nw_register, nw_alter_set,
  *		nw_unregister and nw_set_tau.
  */
 #include "postgres.h"
@@ -14,6 +14,7 @@
 #include "utils/snapmgr.h"
 
 #include "math/simd/simd.h"
+#include "sets/advice.h"
 #include "sets/extension.h"
 #include "sets/registry.h"
 #include "sets/scan.h"
@@ -24,6 +25,7 @@
 #define UNIT_TOLERANCE 1e-2
 
 PG_FUNCTION_INFO_V1(nw_register);
+PG_FUNCTION_INFO_V1(nw_alter_set);
 PG_FUNCTION_INFO_V1(nw_unregister);
 PG_FUNCTION_INFO_V1(nw_set_tau);
 
@@ -69,76 +71,6 @@ notice_unit_norm(const NwSet *set, const Sample *sample)
 		             quote_literal_cstr(set->name))));
 }
 
-/* Read a column name argument; NULL where it is NULL. */
-static char *
-name_argument(FunctionCallInfo fcinfo, int arg)
-{
-	return PG_ARGISNULL(arg) ? NULL : pstrdup(NameStr(*PG_GETARG_NAME(arg)));
-}
-
-/* Read the arguments of nw_register. */
-static NwSet *
-set_from_arguments(FunctionCallInfo fcinfo)
-{
-	NwSet *set = palloc0(sizeof(NwSet));
-	Oid relid;
-
-	set->name = nw_text_argument(fcinfo, 0, "name");
-	nw_set_check_name(set->name);
-	nw_check_argument(fcinfo, 1, "relation");
-	relid = PG_GETARG_OID(1);
-	set->relation = get_rel_name(relid);
-	if (set->relation == NULL)
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
-		                errmsg("relation with OID %u does not exist", relid)));
-	set->schema = get_namespace_name(get_rel_namespace(relid));
-	nw_check_argument(fcinfo, 2, "embedding");
-	set->embedding = name_argument(fcinfo, 2);
-	set->label = name_argument(fcinfo, 3);
-	set->id = name_argument(fcinfo, 4);
-	set->kernel = nw_check_kernel(nw_text_argument(fcinfo, 5, "kernel"));
-	set->tau = nw_tau_argument(fcinfo, 6);
-	set->weight = name_argument(fcinfo, 7);
-	set->mode = "full";
-	set->owner = GetUserId();
-	return set;
-}
-
-/*
- * nw_register(name text, relation regclass, embedding name, label name,
- *			   id name, kernel text, tau float8, weight name,
- *			   replace boolean) returns void
- */
-Datum
-nw_register(PG_FUNCTION_ARGS)
-{
-	Oid schema = nw_extension_schema(fcinfo);
-	NwSet *set = set_from_arguments(fcinfo);
-	bool replace = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
-	NwSet *old;
-	NwSource *source;
-	Sample sample = {0};
-
-	nw_check_may_register(schema);
-	nw_push_fresh_snapshot();
-	source = nw_source_resolve(schema, set);
-	nw_scan_run(nw_scan_plan(source, 0, SAMPLE_ROWS), sample_row, &sample);
-	set->dim = source->dim > 0 ? source->dim : sample.dim;
-
-	old = replace ? nw_set_find(schema, set->name) : NULL;
-	if (old)
-	{
-		nw_set_check_owner(schema, old);
-		nw_set_replace(schema, old, set);
-	}
-	else if (!nw_set_insert(schema, set))
-		nw_set_report_taken(set->name, "Pass replace => true to register it anew.");
-	PopActiveSnapshot();
-
-	notice_unit_norm(set, &sample);
-	PG_RETURN_VOID();
-}
-
 /* Find a set that the caller may change, under a fresh snapshot. */
 static NwSet *
 get_own_set(Oid schema, const char *name)
@@ -149,6 +81,210 @@ get_own_set(Oid schema, const char *name)
 	set = nw_set_get(schema, name);
 	nw_set_check_owner(schema, set);
 	return set;
+}
+
+/* Where a function has the arguments that say what a set is. */
+typedef struct Places
+{
+	int relation;
+	int embedding;
+	int label;
+	int id;
+	int weight;
+	int kernel;
+	int tau;
+	int model;
+} Places;
+
+/* Change a column where one is named: to none where it is NULL, not where it is ''. */
+static void
+column_argument(FunctionCallInfo fcinfo, int arg, char **column)
+{
+	if (PG_ARGISNULL(arg))
+		*column = NULL;
+	else if (NameStr(*PG_GETARG_NAME(arg))[0] != '\0')
+		*column = pstrdup(NameStr(*PG_GETARG_NAME(arg)));
+}
+
+/* Change the relation. */
+static void
+relation_argument(FunctionCallInfo fcinfo, int arg, NwSet *set)
+{
+	Oid relid = PG_GETARG_OID(arg);
+
+	set->relation = get_rel_name(relid);
+	if (set->relation == NULL)
+		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+		                errmsg("relation with OID %u does not exist", relid)));
+	set->schema = get_namespace_name(get_rel_namespace(relid));
+}
+
+/* Change what the arguments say, and nothing else. */
+static void
+apply_arguments(FunctionCallInfo fcinfo, const Places *place, NwSet *set)
+{
+	if (!PG_ARGISNULL(place->relation))
+		relation_argument(fcinfo, place->relation, set);
+	if (!PG_ARGISNULL(place->embedding))
+		set->embedding = pstrdup(NameStr(*PG_GETARG_NAME(place->embedding)));
+	column_argument(fcinfo, place->label, &set->label);
+	column_argument(fcinfo, place->id, &set->id);
+	column_argument(fcinfo, place->weight, &set->weight);
+	if (!PG_ARGISNULL(place->kernel))
+		set->kernel = nw_check_kernel(text_to_cstring(PG_GETARG_TEXT_PP(place->kernel)));
+	if (!PG_ARGISNULL(place->tau))
+		set->tau = nw_tau_argument(fcinfo, place->tau);
+	if (PG_ARGISNULL(place->model))
+		set->model = NULL;
+	else if (VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(place->model)) > 0)
+		set->model = text_to_cstring(PG_GETARG_TEXT_PP(place->model));
+}
+
+/* Say whether two sets take their vectors and labels from the same place. */
+static bool
+same_columns(const NwSet *a, const NwSet *b)
+{
+	return nw_same_name(a->mode, b->mode) && nw_same_name(a->schema, b->schema) &&
+	       nw_same_name(a->relation, b->relation) && nw_same_name(a->embedding, b->embedding) &&
+	       nw_same_name(a->label, b->label) && nw_same_name(a->weight, b->weight) &&
+	       a->kernel == b->kernel && (a->dim == b->dim || a->dim == 0 || b->dim == 0);
+}
+
+/*
+ * Put a set in the place of what it was.  The temperature stays, but no longer counts
+ * as found on these rows where they are others.  Diagnoses and prototypes go then,
+ * and where rows are named by another column, or for another role.
+ */
+static void
+change_set(Oid schema, const NwSet *old, NwSet *set)
+{
+	bool same = same_columns(old, set);
+
+	if (!same || set->tau != old->tau || (old->model && !nw_same_name(old->model, set->model)))
+		set->calibrated.known = false;
+	nw_set_change(schema, old, set,
+	              !same || !nw_same_name(old->id, set->id) || old->owner != set->owner);
+}
+
+/* Find a set's relation, look at some rows, and note their dimensions. */
+static void
+look_at_rows(Oid schema, NwSet *set, NwSource **source, Sample *sample)
+{
+	memset(sample, 0, sizeof(Sample));
+	*source = nw_source_resolve(schema, set);
+	nw_scan_run(nw_scan_plan(*source, 0, SAMPLE_ROWS), sample_row, sample);
+	set->dim = (*source)->dim > 0 ? (*source)->dim : sample->dim;
+}
+
+/* Point out what may be wrong with the rows of a set. */
+static void
+notice_rows(const NwSource *source, const Sample *sample)
+{
+	notice_unit_norm(source->set, sample);
+	nw_advise_ids(source);
+	nw_advise_view(source);
+}
+
+/*
+ * nw_register(name text, relation regclass, embedding name, label name,
+ *			   id name, kernel text, tau float8, weight name,
+ *			   replace boolean, model text) returns void
+ */
+Datum
+nw_register(PG_FUNCTION_ARGS)
+{
+	static const Places places = {1, 2, 3, 4, 7, 5, 6, 9};
+	Oid schema = nw_extension_schema(fcinfo);
+	char *name = nw_text_argument(fcinfo, 0, "name");
+	bool replace = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
+	NwSet set = {
+		.embedding = "embedding", .label = "label", .id = "id", .kernel = NW_EUCLIDEAN, .tau = 1};
+	NwSet *old;
+	NwSource *source;
+	Sample sample;
+
+	nw_set_check_name(name);
+	nw_check_may_register(schema);
+	nw_push_fresh_snapshot();
+	old = replace ? nw_set_find(schema, name) : NULL;
+	if (old)
+	{
+		nw_set_check_owner(schema, old);
+		set = *old;
+		set.set_id = 0;
+		set.parent = NULL;
+		set.k = 0;
+		set.seed = 0;
+		set.centroids = false;
+		set.distilled.known = false;
+	}
+	else
+		nw_check_argument(fcinfo, places.relation, "relation");
+	set.name = name;
+	set.mode = "full";
+	set.owner = GetUserId();
+	apply_arguments(fcinfo, &places, &set);
+	look_at_rows(schema, &set, &source, &sample);
+	if (old)
+		change_set(schema, old, &set);
+	else if (!nw_set_insert(schema, &set))
+		nw_set_report_taken(set.name, "Pass replace => true to register it anew, or change it with"
+		                              " nw_alter_set.");
+	PopActiveSnapshot();
+	notice_rows(source, &sample);
+	PG_RETURN_VOID();
+}
+
+/* Insist that what is to be changed of a set can be. */
+static void
+check_change(Oid schema, const NwSet *old, const NwSet *set, bool rows_named)
+{
+	if (nw_set_is_distilled(old) && (rows_named || set->kernel != old->kernel))
+		ereport(ERROR,
+		        (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+		         errmsg("relation, columns and kernel of set \"%s\" cannot be changed", old->name),
+		         errdetail("Its prototypes were made of the rows of set \"%s\".", old->parent),
+		         errhint("Distill it anew with nw_distill.")));
+	if (rows_named || strcmp(old->name, set->name) != 0)
+		nw_check_may_register(schema);
+}
+
+/*
+ * nw_alter_set(name text, new_name text, relation regclass, embedding name,
+ *				label name, id name, weight name, kernel text, tau float8,
+ *				model text) returns void
+ */
+Datum
+nw_alter_set(PG_FUNCTION_ARGS)
+{
+	static const Places places = {2, 3, 4, 5, 6, 7, 8, 9};
+	Oid schema = nw_extension_schema(fcinfo);
+	NwSet *old = get_own_set(schema, nw_text_argument(fcinfo, 0, "name"));
+	NwSet set = *old;
+	bool rows_named = !PG_ARGISNULL(places.relation) || !PG_ARGISNULL(places.embedding);
+	NwSource *source = NULL;
+	Sample sample;
+
+	/* names a column, or none where there is one */
+	for (int arg = places.label; arg <= places.weight; arg++)
+		rows_named |= PG_ARGISNULL(arg) || NameStr(*PG_GETARG_NAME(arg))[0] != '\0';
+	if (!PG_ARGISNULL(1))
+	{
+		set.name = nw_text_argument(fcinfo, 1, "new_name");
+		nw_set_check_name(set.name);
+	}
+	apply_arguments(fcinfo, &places, &set);
+	check_change(schema, old, &set, rows_named);
+	if (rows_named)
+	{
+		set.set_id = 0;
+		look_at_rows(schema, &set, &source, &sample);
+	}
+	change_set(schema, old, &set);
+	PopActiveSnapshot();
+	if (source)
+		notice_rows(source, &sample);
+	PG_RETURN_VOID();
 }
 
 /* nw_unregister(name text) returns void */
@@ -170,8 +306,11 @@ nw_set_tau(PG_FUNCTION_ARGS)
 	Oid schema = nw_extension_schema(fcinfo);
 	char *name = nw_text_argument(fcinfo, 0, "name");
 	double tau = nw_tau_argument(fcinfo, 1);
+	NwSet *old = get_own_set(schema, name);
+	NwSet set = *old;
 
-	nw_set_update_tau(schema, get_own_set(schema, name), tau);
+	set.tau = tau;
+	change_set(schema, old, &set);
 	PopActiveSnapshot();
 	PG_RETURN_VOID();
 }

@@ -23,8 +23,8 @@ took_part(const NwSetPair *pair)
 	NwSet made_of = *pair->support->set;
 	const NwSet *queries = pair->queries->set;
 
-	if (!made_of.centroids || (strcmp(made_of.schema, queries->schema) == 0 &&
-	                           strcmp(made_of.relation, queries->relation) == 0))
+	if (!made_of.centroids || (nw_same_name(made_of.schema, queries->schema) &&
+	                           nw_same_name(made_of.relation, queries->relation)))
 		return true;
 	made_of.mode = "full";
 	return nw_shared_rows(nw_source_resolve(pair->schema, &made_of), pair->queries).rows > 0;
@@ -80,6 +80,18 @@ settle_leave_one_out(NwSetPair *pair, int asked)
 	}
 }
 
+/* Warn of vectors that different models made: their distances mean nothing. */
+static void
+warn_models(const NwSet *support, const NwSet *queries)
+{
+	if (support->model && queries->model && strcmp(support->model, queries->model) != 0)
+		ereport(WARNING,
+		        (errmsg("sets \"%s\" and \"%s\" have vectors of different models", support->name,
+		                queries->name),
+		         errdetail("Their models are \"%s\" and \"%s\".", support->model, queries->model),
+		         errhint("Compare vectors of one model; correct a wrong name with nw_alter_set.")));
+}
+
 /*
  * Read and check the names of support and queries and the leave_one_out
  * argument.  A null leave_one_out means: where both are known to have rows of one table.
@@ -110,6 +122,7 @@ nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, int 
 	pair->queries = nw_source_resolve(
 		pair->schema, nw_set_get(pair->schema, nw_text_argument(fcinfo, queries_arg, "queries")));
 	settle_leave_one_out(pair, asked);
+	warn_models(pair->support->set, pair->queries->set);
 }
 
 void

@@ -10,7 +10,7 @@ $node->init;
 $node->start;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
-my $sets = 'SELECT name, relation, embedding, label, id, kernel, tau, dim, owner FROM %s.nw_sets ORDER BY name';
+my $sets = 'SELECT name, relation, embedding, label, id, kernel, tau, dim, owner, model, status, calibrated_at, calibrated_rows FROM %s.nw_sets ORDER BY name';
 
 # Dump a database and restore it into a new one that belongs to a role.
 sub dump_restore
@@ -48,7 +48,10 @@ $node->safe_psql(
 	CREATE VIEW data.views AS SELECT * FROM data.birds;
 	SELECT "nw Head".nw_register('birds', 'data.birds', tau => 0.1);
 	SELECT "nw Head".nw_register('views', 'data.views', kernel => 'gaussian', id => 'id');
+	SELECT * FROM "nw Head".nw_calibrate('birds');
 	SELECT "nw Head".nw_set_tau('birds', 1.0000000000000002);
+	SELECT * FROM "nw Head".nw_calibrate('views', 'birds', leave_one_out => false);
+	SELECT "nw Head".nw_alter_set('birds', model => E'a\tmodel\n sha256:00');
 	CREATE VIEW data.answers AS SELECT "nw Head".nw_predict(embedding, 'birds') FROM data.birds;
 	GRANT CREATE, USAGE ON SCHEMA "nw Head" TO other;
 	GRANT USAGE ON SCHEMA data TO other;
@@ -101,7 +104,7 @@ $node->safe_psql('two_again', 'GRANT CREATE ON SCHEMA public TO owner');
 $node->command_ok(
 	[ 'psql', '-X', '-q', '-U', 'owner', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/two_again.sql", '-d', $node->connstr('two_again') ],
 	'restore as a database owner');
-is($node->safe_psql('two_again', sprintf($sets, 'h')), 'birds|public.birds|embedding|label|id|euclidean|0.25|2|owner',
+is($node->safe_psql('two_again', sprintf($sets, 'h')), 'birds|public.birds|embedding|label|id|euclidean|0.25|2|owner||ready||',
 	'his sets are there');
 is($node->safe_psql('two_again', "SET ROLE owner; SELECT h.nw_predict('[0,0]', 'birds')"), 'gull', 'and predict');
 is( $node->safe_psql('two_again', "SET ROLE owner; SELECT h.nw_set_tau('birds', 1); SELECT tau FROM h.nw_sets"),

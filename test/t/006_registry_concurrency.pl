@@ -13,7 +13,7 @@ $node->start;
 $node->safe_psql(
 	'postgres', q{
 	CREATE EXTENSION nwhead CASCADE;
-	CREATE TABLE rows (id int, embedding vector(1), label text);
+	CREATE TABLE rows (id int PRIMARY KEY, embedding vector(1), label text);
 	INSERT INTO rows VALUES (1, '[2]', 'a'), (2, '[4]', 'b');
 });
 

@@ -16,7 +16,7 @@ sub contents
 {
 	my ($database, $schema) = @_;
 	return $node->safe_psql($database, qq{
-		SELECT r.*, s.owner FROM $schema.nw_sets AS s, LATERAL (SELECT to_jsonb(r) - 'set_id' - 'version' FROM $schema.nw_registry AS r WHERE r.name = s.name) AS r ORDER BY name;
+		SELECT r.*, s.owner FROM $schema.nw_sets AS s, LATERAL (SELECT to_jsonb(r) - 'set_id' - 'version' - 'calibrated_changes' - 'distilled_changes' FROM $schema.nw_registry AS r WHERE r.name = s.name) AS r ORDER BY name;
 		SELECT * FROM $schema.nw_prototypes ORDER BY set, label, ordinal;});
 }
 
@@ -34,7 +34,7 @@ sub make_sets
 	my ($schema) = @_;
 	return qq{
 		CREATE TABLE public.birds AS SELECT i AS id, ARRAY[i % 7, i % 5]::real[] AS e, 'it''s "' || i % 3 || '"\t' AS label FROM generate_series(1, 40) AS i;
-		SELECT $schema.nw_register('birds', 'public.birds_v', tau => 0.5);
+		SELECT $schema.nw_register('birds', 'public.birds_v', tau => 0.5, model => 'a "model" sha256:00');
 		SELECT $schema.nw_distill('birds', 'means', k => 2);
 		SELECT $schema.nw_distill('birds', 'the "rows"', 'closest', 3, weights => 'members');
 		SELECT $schema.nw_distill('birds', 'some', 'random', 4, seed => -7, calibrate => false);
@@ -62,6 +62,18 @@ $node->safe_psql('postgres', 'CREATE DATABASE one_again TEMPLATE template0');
 $node->command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr('one_again'), "$dir/one.dump" ], 'restore');
 is(contents('one_again', '"nw Head"'), contents('one', '"nw Head"'), 'sets, tau and prototypes are the same');
 is(answers('one_again', '"nw Head"'), answers('one', '"nw Head"'), 'and answer the same');
+is( $node->safe_psql('one_again', q{
+		SELECT name, model, status, calibrated_at IS NOT NULL, calibrated_rows, distilled_at IS NOT NULL, distilled_rows
+		  FROM "nw Head".nw_sets ORDER BY name}),
+	join("\n",
+		'birds|a "model" sha256:00|ready|t|40|f|',
+		'means|a "model" sha256:00|ready|t|40|t|40',
+		'nested|a "model" sha256:00|ready|f||t|9',
+		'some|a "model" sha256:00|ready|f||t|40',
+		'the "rows"|a "model" sha256:00|ready|t|40|t|40'),
+	'models and stamps came along');
+is($node->safe_psql('one_again', 'SELECT count(*) FROM "nw Head".nw_registry WHERE coalesce(calibrated_changes, distilled_changes) IS NOT NULL'),
+	'0', 'what another server counted does not');
 is( $node->safe_psql('one_again', 'SELECT (SELECT count(*) FROM "nw Head".nw_diagnosed_influence) + (SELECT count(*) FROM "nw Head".nw_diagnosed_suspect)'),
 	'0', 'diagnoses stay behind');
 is( $node->safe_psql('one_again', q{

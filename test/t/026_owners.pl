@@ -31,6 +31,8 @@ $node->safe_psql(
 	GRANT CREATE ON SCHEMA public TO victim, attacker, other;
 	CREATE TABLE rows AS SELECT 'patient-' || i AS id, ARRAY[i, 1]::real[]::vector(2) AS embedding, 'disease-' || i % 2 AS label FROM generate_series(1, 8) AS i;
 	CREATE TABLE harmless AS SELECT 1 AS id, '[1,1]'::vector(2) AS embedding, 'x' AS label;
+	ALTER TABLE rows ADD PRIMARY KEY (id);
+	ALTER TABLE harmless ADD PRIMARY KEY (id);
 	GRANT SELECT ON rows TO victim, other;
 	GRANT SELECT ON harmless TO PUBLIC;
 });
