@@ -105,6 +105,42 @@ nw_embedding_table_finish(const NwEmbeddingTable *t)
 		                    "ALTER TABLE %s ADD PRIMARY KEY (id)", t->relation));
 }
 
+/* Say whether a set is registered whose rows are those of the table. */
+bool
+nw_embedding_table_is_set(const NwEmbeddingTable *t, const char *set)
+{
+	char *schema = nw_pg_extension(t->conn, "nwhead");
+	PGresult *r = nw_pg_query(t->conn, PGRES_TUPLES_OK, 2, (const char *[]) {set, t->relation},
+	                          "SELECT FROM %s.nw_sets WHERE name = $1"
+	                          " AND pg_catalog.to_regclass(relation) = $2::pg_catalog.regclass",
+	                          schema);
+	bool found = PQntuples(r) == 1;
+
+	PQclear(r);
+	free(schema);
+	return found;
+}
+
+/* Change kernel and temperature of a set, where they are given, and nothing else. */
+void
+nw_embedding_table_change_set(const NwEmbeddingTable *t, const char *set, const char *kernel,
+                              const char *tau)
+{
+	char *schema = nw_pg_extension(t->conn, "nwhead");
+
+	if (kernel)
+		PQclear(nw_pg_query(
+			t->conn, PGRES_TUPLES_OK, 2, (const char *[]) {set, kernel},
+			"SELECT %s.nw_register(name, relation::pg_catalog.regclass, embedding => embedding,"
+			" label => label, id => id, kernel => $2, tau => tau, weight => weight,"
+			" replace => true) FROM %s.nw_sets WHERE name = $1",
+			schema, schema));
+	if (tau)
+		PQclear(nw_pg_query(t->conn, PGRES_TUPLES_OK, 2, (const char *[]) {set, tau},
+		                    "SELECT %s.nw_set_tau($1, $2::pg_catalog.float8)", schema));
+	free(schema);
+}
+
 /* Register a table as a set of the extension nwhead. */
 void
 nw_embedding_table_register(const NwEmbeddingTable *t, const char *set, bool labelled,

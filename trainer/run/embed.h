@@ -7,7 +7,6 @@
 #include <stdbool.h>
 
 #include "data/dataset.h"
-#include "ort/device.h"
 #include "run/embedder.h"
 
 typedef struct NwEmbedSettings
@@ -21,10 +20,8 @@ typedef struct NwEmbedSettings
 	double tau;           /* 0: the model's */
 	bool append;          /* add to the rows there are */
 	bool replace;         /* delete them first */
-	bool normalize;       /* scale embeddings to length 1 */
-	NwDevice device;
-	int threads;         /* 0: one for each core */
-	const char *profile; /* where ONNX Runtime's goes, or NULL */
+	bool skip_existing;   /* add only those whose id is not there */
+	bool skip_bad;        /* leave out images that cannot be read */
 	bool quiet;
 } NwEmbedSettings;
 

@@ -305,6 +305,7 @@ nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o)
 	e->pre.width = meta_int(&e->meta, "nwhead.width");
 	choose_ports(e, o);
 	settle_preprocess(e, o);
+	e->normalize = o->normalize;
 	learn_dim(e, o->path);
 	if (e->dim < 1)
 		nw_fatal("\"%s\" makes embeddings without dimensions", o->path);
@@ -328,6 +329,21 @@ pool(float *out, const float *in, int64_t rows, int64_t places)
 	}
 }
 
+/* Scale rows to length 1. */
+static void
+normalize_rows(float *z, int n, int dim)
+{
+	for (int i = 0; i < n; i++, z += dim)
+	{
+		double sum = 0;
+
+		for (int j = 0; j < dim; j++)
+			sum += (double) z[j] * z[j];
+		for (int j = 0; j < dim && sum > 0; j++)
+			z[j] = (float) (z[j] / sqrt(sum));
+	}
+}
+
 /* Compute the embeddings [n, dim] of images, the caller's to free; any thread may ask. */
 float *
 nw_embedder_run(const NwEmbedder *e, float *images, int n)
@@ -346,7 +362,25 @@ nw_embedder_run(const NwEmbedder *e, float *images, int n)
 	else
 		pool(result, nw_value_floats(out), (int64_t) n * e->dim, places);
 	nw_value_free(out);
+	if (e->normalize)
+		normalize_rows(result, n, e->dim);
 	return result;
+}
+
+/* Say whether numbers can go to a database. */
+bool
+nw_embedding_finite(const float *z, int64_t n)
+{
+	int bad = 0;
+
+	for (int64_t i = 0; i < n; i++)
+	{
+		int32_t bits;
+
+		memcpy(&bits, &z[i], 4);
+		bad |= (bits & 0x7fffffff) > 0x7f7fffff; /* by bits, several at a time */
+	}
+	return !bad;
 }
 
 void
