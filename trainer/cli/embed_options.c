@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/message.h"
+#include "base/text.h"
 #include "cli/embed_options.h"
 #include "cli/model_options.h"
 #include "cli/options.h"
@@ -21,7 +22,9 @@ enum
 	OPT_APPEND,
 	OPT_REPLACE,
 	OPT_SKIP_EXISTING,
-	OPT_SKIP_BAD
+	OPT_SKIP_BAD,
+	OPT_MIX,
+	OPT_NEW
 };
 
 /* The kernels there are. */
@@ -41,6 +44,9 @@ static const NwOption options[] = {
 	{"replace", OPT_REPLACE, NULL, "delete the rows it has", NULL},
 	{"skip-existing", OPT_SKIP_EXISTING, NULL, "add only images whose id it does not have", NULL},
 	{"skip-bad", OPT_SKIP_BAD, NULL, "leave out images that cannot be read, and say which", NULL},
+	{"mix-models", OPT_MIX, NULL, "add also to rows that another model made", NULL},
+	{"into-new-set", OPT_NEW, "NAME",
+     "--set NAME and, unless given, --table NAME; neither may be there", NULL},
 	{"set", OPT_SET, "NAME",
      "register the table as a set of extension nwhead; one that is this table's stays as it is",
      NULL},
@@ -51,6 +57,19 @@ static const NwOption options[] = {
 	{"kernel", OPT_KERNEL, "NAME", " (as the model says)", kernel_name},
 	{"tau", OPT_TAU, "T", "temperature of the set (as the model says)", NULL},
 	{NULL, 0, NULL, NULL, NULL}};
+
+/* Quote a name as an identifier of SQL. */
+static char *
+quoted(const char *name)
+{
+	NwBuf b = {0};
+
+	nw_buf_add(&b, "\"", 1);
+	for (; *name; name++)
+		nw_buf_add(&b, *name == '"' ? "\"\"" : name, *name == '"' ? 2 : 1);
+	nw_buf_add(&b, "\"", 1);
+	return b.data;
+}
 
 static void
 take(void *into, int code)
@@ -86,6 +105,12 @@ take(void *into, int code)
 		case OPT_SKIP_BAD:
 			o->skip_bad = true;
 			break;
+		case OPT_MIX:
+			o->mix_models = true;
+			break;
+		case OPT_NEW:
+			o->new_set = optarg;
+			break;
 		default:
 			nw_model_option(WHO, code, &o->model, &o->quiet);
 	}
@@ -111,6 +136,15 @@ nw_embed_options(int argc, char **argv, NwEmbedSettings *o)
 	nw_options_check_dataset(&nw_embed_command, &o->dataset, false);
 	if (o->model.path == NULL)
 		nw_usage_error(WHO, "--model must be given");
+	if (o->new_set && (o->set || o->append || o->replace || o->skip_existing || o->mix_models))
+		nw_usage_error(WHO, "--into-new-set goes without --set, --append, --replace,"
+		                    " --skip-existing and --mix-models");
+	if (o->new_set)
+	{
+		o->set = o->new_set;
+		if (o->table == NULL)
+			o->table = quoted(o->new_set);
+	}
 	if (o->table == NULL)
 		nw_usage_error(WHO, "--table must be given");
 	if (o->replace && (o->append || o->skip_existing))

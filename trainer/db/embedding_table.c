@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "base/message.h"
+#include "base/model_note.h"
 #include "base/text.h"
 #include "db/embedding_table.h"
 #include "db/pg.h"
@@ -82,12 +83,13 @@ nw_embedding_table_open(PGconn *c, const char *name, const char *id_type, int di
 		check_table(c, t.relation, name, dim, id_type);
 		if (replace)
 			PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "DELETE FROM %s", t.relation));
-		else if (!append)
+		else
 		{
 			PGresult *r =
 				nw_pg_query(c, PGRES_TUPLES_OK, 0, NULL, "SELECT FROM %s LIMIT 1", t.relation);
 
-			if (PQntuples(r) > 0)
+			t.has_rows = PQntuples(r) > 0;
+			if (t.has_rows && !append)
 				nw_fatal("table \"%s\" has rows already: give --append or --replace", name);
 			PQclear(r);
 		}
@@ -141,19 +143,53 @@ nw_embedding_table_change_set(const NwEmbeddingTable *t, const char *set, const 
 	free(schema);
 }
 
-/* Register a table as a set of the extension nwhead. */
+/* Note which model makes the rows to come; refuse to mix models unless that is wanted. */
+void
+nw_embedding_table_note(const NwEmbeddingTable *t, const char *model, bool mix)
+{
+	char *comment = nw_pg_column_comment(t->conn, t->relation, "embedding");
+	char *any = comment ? nw_note_find(comment, NULL) : NULL;
+	char *other = comment ? nw_note_find(comment, model) : NULL;
+
+	if (t->has_rows && other && !mix)
+		nw_fatal("table %s has embeddings of another model (%s): give --replace, --into-new-set"
+		         " or --mix-models",
+		         t->relation, other);
+	if (t->has_rows && !any)
+		nw_info("table %s does not say which model made the rows it has", t->relation);
+	else
+	{
+		char *changed = nw_note_set(comment, model, t->has_rows);
+
+		if (comment == NULL || strcmp(comment, changed) != 0)
+			nw_pg_set_column_comment(t->conn, t->relation, "embedding", changed);
+		free(changed);
+	}
+	free(other);
+	free(any);
+	free(comment);
+}
+
+/* Register a table as a set of the extension nwhead, with its model where that can be told. */
 void
 nw_embedding_table_register(const NwEmbeddingTable *t, const char *set, bool labelled,
-                            const char *kernel, const char *tau, bool replace)
+                            const char *kernel, const char *tau, const char *model, bool replace)
 {
 	char *schema = nw_pg_extension(t->conn, "nwhead");
 	const char *args[] = {set,    t->relation, labelled ? "label" : NULL,
-	                      kernel, tau,         replace ? "true" : "false"};
+	                      kernel, tau,         replace ? "true" : "false",
+	                      model};
+	PGresult *r = nw_pg_query(
+		t->conn, PGRES_TUPLES_OK, 1, (const char *[]) {schema},
+		"SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace = $1::pg_catalog.regnamespace"
+		" AND p.proname = 'nw_register' AND 'model' = ANY (p.proargnames)");
+	bool with_model = PQntuples(r) > 0;
 
+	PQclear(r);
 	PQclear(nw_pg_query(
-		t->conn, PGRES_TUPLES_OK, 6, args,
+		t->conn, PGRES_TUPLES_OK, with_model ? 7 : 6, args,
 		"SELECT %s.nw_register($1, $2::pg_catalog.regclass, embedding => 'embedding', label => $3,"
-		" id => 'id', kernel => $4, tau => $5::pg_catalog.float8, replace => $6::pg_catalog.bool)",
-		schema));
+		" id => 'id', kernel => $4, tau => $5::pg_catalog.float8, replace => $6::pg_catalog.bool%s)",
+		schema, with_model ? ", model => $7" : ""));
 	free(schema);
 }

@@ -110,7 +110,7 @@ register_set(const Run *run, const NwEmbeddingTable *t, const char *set, bool la
 		                            told  ? told
 		                            : tau ? tau
 		                                  : "1",
-		                            replace);
+		                            run->embedder->identity, replace);
 	free(told);
 }
 
@@ -128,6 +128,7 @@ write_head(const Run *run)
 	if (m->classes == 0 || name == NULL)
 		return;
 	t = nw_embedding_table_open(run->conn, name, "bigint", m->dim, false, true);
+	nw_embedding_table_note(&t, m->identity, false);
 	nw_copy_begin(&copy, run->conn, t.relation);
 	for (int c = 0; c < m->classes; c++)
 		nw_copy_row_bigint(&copy, c + 1, m->class_name[c], m->head + (size_t) c * (size_t) m->dim,
@@ -177,8 +178,12 @@ begin(Run *run, NwCopy *copy)
 	const char *id_type = d->path ? "text" : d->id_type ? d->id_type : "bigint";
 
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "BEGIN"));
+	if (run->o->new_set && nw_pg_relation(run->conn, run->o->table) != NULL)
+		nw_fatal("table %s is there already: --into-new-set wants a name that is free",
+		         run->o->table);
 	run->table = nw_embedding_table_open(run->conn, run->o->table, id_type, run->embedder->dim,
 	                                     run->o->append, run->o->replace);
+	nw_embedding_table_note(&run->table, run->embedder->identity, run->o->mix_models);
 	nw_copy_begin(copy, run->conn, run->table.relation);
 }
 

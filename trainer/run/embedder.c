@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "base/model_note.h"
 #include "base/text.h"
 #include "data/image.h"
 #include "graph/meta.h"
@@ -279,6 +280,24 @@ learn_dim(NwEmbedder *e, const char *path)
 	free(blank);
 }
 
+/* Name a model: as its metadata do, else as its file. */
+static char *
+identify(const NwMetas *meta, const char *path, const NwBuf *bytes)
+{
+	const char *said = nw_meta_get(meta, "name");
+	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t len = strlen(base);
+	char *name;
+	char *identity;
+
+	if (len > 5 && strcmp(base + len - 5, ".onnx") == 0)
+		len -= 5;
+	name = said && *said ? nw_strdup(said) : nw_printf("%.*s", (int) len, base);
+	identity = nw_model_identity(name, bytes->data, bytes->len);
+	free(name);
+	return identity;
+}
+
 NwEmbedder *
 nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o)
 {
@@ -290,6 +309,7 @@ nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o)
 	nw_read_file(o->path, &bytes);
 	m = nw_model_parse(o->path, &bytes);
 	nw_model_metas(m, &e->meta);
+	e->identity = identify(&e->meta, o->path, &bytes);
 	if (nw_meta_get(&e->meta, "nwhead.head") &&
 	    strcmp(nw_meta_get(&e->meta, "nwhead.head"), "fc") == 0)
 		read_head(e, m, o->path);
@@ -391,6 +411,7 @@ nw_embedder_close(NwEmbedder *e)
 		free(e->class_name[i]);
 	free(e->class_name);
 	free(e->head);
+	free(e->identity);
 	free(e->input);
 	free(e->output);
 	nw_metas_free(&e->meta);

@@ -36,6 +36,7 @@ typedef struct NwEmbedder
 {
 	NwSession *session;
 	NwMetas meta;
+	char *identity; /* its name and its bytes' digest */
 	NwPreprocess pre;
 	char *input;
 	char *output;
