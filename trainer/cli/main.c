@@ -10,14 +10,16 @@
 #include "cli/generate.h"
 #include "cli/options.h"
 #include "cli/train_options.h"
+#include "cli/watch_options.h"
 #include "ort/runtime.h"
 #include "run/classify.h"
 #include "run/embed.h"
 #include "run/train.h"
 #include "run/train_settings.h"
+#include "run/watch.h"
 
 static const NwSubcommand *const commands[] = {&nw_train_command, &nw_embed_command,
-                                               &nw_classify_command, NULL};
+                                               &nw_classify_command, &nw_watch_command, NULL};
 
 static void
 usage(void)
@@ -67,6 +69,13 @@ main(int argc, char **argv)
 
 		nw_classify_options(argc - 1, argv + 1, &o);
 		return nw_classify(&o);
+	}
+	else if (strcmp(argv[1], "watch") == 0)
+	{
+		NwWatchSettings o;
+
+		nw_watch_options(argc - 1, argv + 1, &o);
+		return nw_watch(&o);
 	}
 	else
 		nw_usage_error("", "unknown subcommand \"%s\"", argv[1]);

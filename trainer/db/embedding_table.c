@@ -11,36 +11,54 @@
 #include "db/embedding_table.h"
 #include "db/pg.h"
 
+/* Check that a column is there and of a type; "vector" of no dimension will do for any. */
+static void
+check_column(PGconn *c, const char *relation, const char *name, const char *column,
+             const char *wanted)
+{
+	PGresult *r = nw_pg_query(
+		c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, column},
+		"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), t.typname"
+		" FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
+		" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2"
+		" AND a.attnum > 0 AND NOT a.attisdropped");
+	const char *type;
+
+	if (PQntuples(r) != 1)
+		nw_fatal("table \"%s\" has no column \"%s\"", name, column);
+	type = PQgetvalue(r, 0, 0);
+	if (strcmp(PQgetvalue(r, 0, 1), "vector") == 0 && strncmp(wanted, "vector(", 7) == 0)
+	{
+		if (strchr(type, '(') == NULL)
+			type = wanted;
+		else if (strrchr(type, '.'))
+			type = strrchr(type, '.') + 1;
+	}
+	if (strcmp(type, wanted) != 0)
+		nw_fatal("table \"%s\": column \"%s\" is of type %s, and %s is needed", name, column, type,
+		         wanted);
+	PQclear(r);
+}
+
+/* Check that a column can take embeddings of a dimension. */
+void
+nw_embedding_column_check(PGconn *c, const char *relation, const char *column, int dim)
+{
+	char *vector = nw_printf("vector(%d)", dim);
+
+	check_column(c, relation, relation, column, vector);
+	free(vector);
+}
+
 /* Check that a table there is can take the rows. */
 static void
 check_table(PGconn *c, const char *relation, const char *name, int dim, const char *id_type)
 {
-	static const char *const columns[] = {"id", "label", "embedding"};
 	char *vector = nw_printf("vector(%d)", dim);
-	const char *types[] = {id_type, "text", vector};
 
-	for (int i = 0; i < 3; i++)
-	{
-		PGresult *r = nw_pg_query(
-			c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, columns[i]},
-			"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), t.typname"
-			" FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
-			" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2"
-			" AND a.attnum > 0 AND NOT a.attisdropped");
-		const char *type;
-
-		if (PQntuples(r) != 1)
-			nw_fatal("table \"%s\" has no column \"%s\"", name, columns[i]);
-		type = PQgetvalue(r, 0, 0);
-		if (i == 2 && strcmp(PQgetvalue(r, 0, 1), "vector") == 0 && strchr(type, '(') != NULL)
-			type = strrchr(type, '.') ? strrchr(type, '.') + 1 : type;
-		else if (i == 2 && strcmp(PQgetvalue(r, 0, 1), "vector") == 0)
-			type = vector; /* of any dimension */
-		if (strcmp(type, types[i]) != 0)
-			nw_fatal("table \"%s\": column \"%s\" is of type %s, and %s is needed", name,
-			         columns[i], type, types[i]);
-		PQclear(r);
-	}
+	check_column(c, relation, name, "id", id_type);
+	check_column(c, relation, name, "label", "text");
+	check_column(c, relation, name, "embedding", vector);
 	free(vector);
 }
 

@@ -16,6 +16,7 @@ typedef struct NwEmbeddingTable
 	bool has_rows;  /* of others, which stay */
 } NwEmbeddingTable;
 
+void nw_embedding_column_check(PGconn *c, const char *relation, const char *column, int dim);
 NwEmbeddingTable nw_embedding_table_open(PGconn *c, const char *name, const char *id_type, int dim,
                                          bool append, bool replace);
 void nw_embedding_table_note(const NwEmbeddingTable *t, const char *model, bool mix);
