@@ -11,7 +11,9 @@
 #include "base/hush.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "base/model_note.h"
 #include "base/random.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "data/batch_spec.h"
@@ -366,9 +368,107 @@ test_hush(void)
 	check(heard == 200, "an error of one thread is heard while another keeps noise aside");
 }
 
+/* Digests of FIPS 180-4's examples, and of lengths around the end of a block. */
+static void
+test_sha256(void)
+{
+	static const struct
+	{
+		int len;
+		const char *text;
+		const char *hex;
+	} known[] = {
+		{0, "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+		{3, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+		{56, "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+	     "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+		{112,
+	     "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqr"
+	     "lmnopqrsmnopqrstnopqrstu",
+	     "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
+	};
+	char hex[NW_SHA256_HEX + 1];
+	char *million = nw_alloc(1000000);
+	bool same = true;
+
+	for (int i = 0; i < NW_LENGTH(known); i++)
+	{
+		nw_sha256(known[i].text, (size_t) known[i].len, hex);
+		same &= strcmp(hex, known[i].hex) == 0;
+	}
+	check(same, "SHA-256 of the standard's examples");
+	memset(million, 'a', 1000000);
+	nw_sha256(million, 1000000, hex);
+	check(strcmp(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0") == 0,
+	      "SHA-256 of a million bytes");
+	free(million);
+}
+
+/* Say whether text is as wanted, and free it. */
+static bool
+is(char *text, const char *wanted)
+{
+	bool same = wanted == NULL ? text == NULL : text != NULL && strcmp(text, wanted) == 0;
+
+	free(text);
+	return same;
+}
+
+static void
+test_model_note(void)
+{
+	char *a = nw_model_identity("bird\ns", "abc", 3);
+	char *b = nw_model_identity("other name", "abc", 3);
+	char *c = nw_model_identity("birds", "abd", 3);
+	char *two;
+
+	check(strcmp(a, "bird s sha256:"
+	                "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad") == 0,
+	      "a model's name is one line");
+	check(nw_model_same(a, b) && !nw_model_same(a, c), "bytes decide, not names");
+	check(is(nw_note_set(NULL, "m sha256:1", true), "nwhead model: m sha256:1"), "a first note");
+	check(is(nw_note_set("by hand", "m sha256:1", true), "by hand\nnwhead model: m sha256:1"),
+	      "beside other text");
+	check(is(nw_note_set("\n\nby hand\n", "m sha256:1", true),
+	         "\n\nby hand\nnwhead model: m sha256:1"),
+	      "beside empty lines");
+	check(is(nw_note_set("x\nnwhead model: m sha256:1\ny", "n sha256:1", true),
+	         "x\nnwhead model: m sha256:1\ny"),
+	      "a note that is there");
+	two = nw_note_set("x\nnwhead model: m sha256:1\ny", "n sha256:2", true);
+	check(strcmp(two, "x\nnwhead model: m sha256:1\ny\nnwhead model: n sha256:2") == 0,
+	      "two models");
+	check(is(nw_note_set(two, "o sha256:3", false), "x\ny\nnwhead model: o sha256:3"),
+	      "one in their place");
+	check(is(nw_note_find(two, NULL), "m sha256:1") &&
+	          is(nw_note_find(two, "z sha256:1"), "n sha256:2") &&
+	          is(nw_note_find("x\nnwhead model: m sha256:1\r\n", "z sha256:1"), NULL) &&
+	          is(nw_note_find("", NULL), NULL),
+	      "notes are found");
+	free(two);
+	free(a);
+	free(b);
+	free(c);
+}
+
+static void
+test_utf8(void)
+{
+	check(is(nw_valid_utf8("a\xc3\xa9\xf0\x9f\x90\xa6"), "a\xc3\xa9\xf0\x9f\x90\xa6"),
+	      "UTF-8 stays as it is");
+	check(is(nw_valid_utf8("\xe9t\xff\xc3"), "\xef\xbf\xbdt\xef\xbf\xbd\xef\xbf\xbd"),
+	      "other bytes do not");
+	check(is(nw_valid_utf8("\xc0\x80"), "\xef\xbf\xbd\xef\xbf\xbd") &&
+	          is(nw_valid_utf8("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"),
+	      "nor do long forms and halves of pairs");
+}
+
 int
 main(void)
 {
+	test_sha256();
+	test_model_note();
+	test_utf8();
 	test_sampler(11, 400, 0, (NwBatchSpec) {.queries = 8, .supports = 10},
 	             "distinct, as many classes as supports");
 	test_sampler(6, 200, 0, (NwBatchSpec) {.queries = 8, .supports = 10},

@@ -15,37 +15,59 @@
 #include "base/message.h"
 #include "base/text.h"
 
-/* Read a whole file; false, with errno set, where that is not possible. */
-bool
-nw_try_read_file(const char *path, NwBuf *into)
+/* Read all that an open file holds; false, with errno set, where that is not possible. */
+static bool
+read_all(int fd, NwBuf *into)
 {
 	char chunk[65536];
 	struct stat st;
 	ssize_t n;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	*into = (NwBuf) {0};
-	if (fd < 0)
-		return false;
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 	{
 		into->cap = (size_t) st.st_size + 1;
 		into->data = nw_alloc(into->cap);
 	}
-	while ((n = read(fd, chunk, sizeof(chunk))) > 0)
-		nw_buf_add(into, chunk, (size_t) n);
-	if (n < 0)
+	while ((n = read(fd, chunk, sizeof(chunk))) != 0)
 	{
-		int saved = errno;
+		if (n > 0)
+			nw_buf_add(into, chunk, (size_t) n);
+		else if (errno != EINTR)
+		{
+			int saved = errno;
 
-		close(fd);
-		nw_buf_free(into);
-		errno = saved;
-		return false;
+			nw_buf_free(into);
+			errno = saved;
+			return false;
+		}
 	}
-	close(fd);
 	nw_buf_add(into, NULL, 0);
 	return true;
+}
+
+/* Read a whole file; false, with errno set, where that is not possible. */
+bool
+nw_try_read_file(const char *path, NwBuf *into)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool ok;
+	int saved;
+
+	*into = (NwBuf) {0};
+	if (fd < 0)
+		return false;
+	ok = read_all(fd, into);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return ok;
+}
+
+bool
+nw_try_read_stdin(NwBuf *into)
+{
+	return read_all(STDIN_FILENO, into);
 }
 
 void

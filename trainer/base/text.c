@@ -106,6 +106,42 @@ nw_buf_numbers(NwBuf *b, int n, const double *v, int digits)
 		nw_buf_printf(b, "%s%.*g", i ? "," : "", digits, v[i]);
 }
 
+/* Measure the character of UTF-8 that text begins with; 0 where it is none. */
+static size_t
+utf8_length(const unsigned char *p)
+{
+	static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000}; /* no shorter form will do */
+	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	unsigned c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
+
+	if (n == 0 || p[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+	{
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
+}
+
+/* Copy text with U+FFFD for every byte that is no UTF-8; to be freed. */
+char *
+nw_valid_utf8(const char *text)
+{
+	NwBuf b = {0};
+
+	nw_buf_add(&b, NULL, 0);
+	while (*text)
+	{
+		size_t n = utf8_length((const unsigned char *) text);
+
+		nw_buf_add(&b, n > 0 ? text : "\xef\xbf\xbd", n > 0 ? n : 3);
+		text += n > 0 ? n : 1;
+	}
+	return b.data;
+}
+
 /* Cut characters such as these off the end of a text. */
 void
 nw_trim_end(char *text, const char *these)

@@ -1,12 +1,12 @@
 /*
  * cli/embed_options.c: the command line of "nwhead embed".
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/message.h"
 #include "base/text.h"
 #include "cli/embed_options.h"
+#include "cli/model_options.h"
 #include "cli/options.h"
 #include "run/embed.h"
 
@@ -14,25 +14,17 @@
 
 enum
 {
-	OPT_MODEL = NW_OPT_OWN,
-	OPT_TABLE,
+	OPT_TABLE = NW_OPT_OWN,
 	OPT_SET,
 	OPT_HEAD_SET,
 	OPT_KERNEL,
 	OPT_TAU,
 	OPT_APPEND,
 	OPT_REPLACE,
-	OPT_NORMALIZE,
-	OPT_OUTPUT,
-	OPT_INPUT_SIZE,
-	OPT_RESIZE,
-	OPT_MEAN,
-	OPT_STD,
-	OPT_BATCH,
-	OPT_DEVICE,
-	OPT_THREADS,
-	OPT_PROFILE,
-	OPT_QUIET
+	OPT_SKIP_EXISTING,
+	OPT_SKIP_BAD,
+	OPT_MIX,
+	OPT_NEW
 };
 
 /* The kernels there are. */
@@ -50,43 +42,33 @@ static const NwOption options[] = {
 	{"table", OPT_TABLE, "REL", "created when missing", NULL},
 	{"append", OPT_APPEND, NULL, "add to the rows it has", NULL},
 	{"replace", OPT_REPLACE, NULL, "delete the rows it has", NULL},
-	{"set", OPT_SET, "NAME", "register the table as a set of extension nwhead", NULL},
+	{"skip-existing", OPT_SKIP_EXISTING, NULL, "add only images whose id it does not have", NULL},
+	{"skip-bad", OPT_SKIP_BAD, NULL, "leave out images that cannot be read, and say which", NULL},
+	{"mix-models", OPT_MIX, NULL, "add also to rows that another model made", NULL},
+	{"into-new-set", OPT_NEW, "NAME",
+     "--set NAME and, unless given, --table NAME; neither may be there", NULL},
+	{"set", OPT_SET, "NAME",
+     "register the table as a set of extension nwhead; one that is this table's stays as it is",
+     NULL},
 	{"head-set", OPT_HEAD_SET, "NAME",
      "where an FC model's head goes (SET_head): a table and a set with one row for each class, for "
      "predictions with kernel dot",
      NULL},
 	{"kernel", OPT_KERNEL, "NAME", " (as the model says)", kernel_name},
 	{"tau", OPT_TAU, "T", "temperature of the set (as the model says)", NULL},
-	{"normalize", OPT_NORMALIZE, NULL, "scale embeddings to length 1", NULL},
-
-	{NULL, 0, NULL, "Model; one of nwhead train needs --model alone", NULL},
-	{"model", OPT_MODEL, "FILE.onnx", "a model of images", NULL},
-	{"output", OPT_OUTPUT, "NAME", "tensor to take (\"embedding\", else the first output)", NULL},
-	{"input-size", OPT_INPUT_SIZE, "N", "side of the images, or HxW (as the model says)", NULL},
-	{"resize", OPT_RESIZE, "N", "scale the shorter side to N, then cut the centre", NULL},
-	{"mean", OPT_MEAN, "A,B,C", "of pixels in [0,1], for each channel (0)", NULL},
-	{"std", OPT_STD, "A,B,C", "their standard deviation (1)", NULL},
-
-	{NULL, 0, NULL, "Run", NULL},
-	{"batch", OPT_BATCH, "N", "images a run (64)", NULL},
-	{"device", OPT_DEVICE, "NAME", " (auto: the fastest that works)", nw_device_name},
-	{"threads", OPT_THREADS, "N", "threads to use (one for each core)", NULL},
-	{"profile", OPT_PROFILE, "PREFIX", "write ONNX Runtime's profile", NULL},
-	{"quiet", OPT_QUIET, NULL, "no progress", NULL},
 	{NULL, 0, NULL, NULL, NULL}};
 
-/* Read "224" or "224x320". */
-static void
-parse_size(const char *text, int *height, int *width)
+/* Quote a name as an identifier of SQL. */
+static char *
+quoted(const char *name)
 {
-	char *copy = nw_strdup(text);
-	char *x = strchr(copy, 'x');
+	NwBuf b = {0};
 
-	if (x != NULL)
-		*x++ = 0;
-	*height = (int) nw_parse_int(WHO, "input-size", copy, 1, 8192);
-	*width = x ? (int) nw_parse_int(WHO, "input-size", x, 1, 8192) : *height;
-	free(copy);
+	nw_buf_add(&b, "\"", 1);
+	for (; *name; name++)
+		nw_buf_add(&b, *name == '"' ? "\"\"" : name, *name == '"' ? 2 : 1);
+	nw_buf_add(&b, "\"", 1);
+	return b.data;
 }
 
 static void
@@ -96,9 +78,6 @@ take(void *into, int code)
 
 	switch (code)
 	{
-		case OPT_MODEL:
-			o->model.path = optarg;
-			break;
 		case OPT_TABLE:
 			o->table = optarg;
 			break;
@@ -120,39 +99,20 @@ take(void *into, int code)
 		case OPT_REPLACE:
 			o->replace = true;
 			break;
-		case OPT_NORMALIZE:
-			o->normalize = true;
+		case OPT_SKIP_EXISTING:
+			o->skip_existing = true;
 			break;
-		case OPT_OUTPUT:
-			o->model.output = optarg;
+		case OPT_SKIP_BAD:
+			o->skip_bad = true;
 			break;
-		case OPT_INPUT_SIZE:
-			parse_size(optarg, &o->model.height, &o->model.width);
+		case OPT_MIX:
+			o->mix_models = true;
 			break;
-		case OPT_RESIZE:
-			o->model.resize = (int) nw_parse_int(WHO, "resize", optarg, 1, 8192);
+		case OPT_NEW:
+			o->new_set = optarg;
 			break;
-		case OPT_MEAN:
-			o->model.n_mean = nw_parse_list(WHO, "mean", optarg, o->model.mean, 3);
-			break;
-		case OPT_STD:
-			o->model.n_std = nw_parse_list(WHO, "std", optarg, o->model.std, 3);
-			break;
-		case OPT_BATCH:
-			o->model.batch = (int) nw_parse_int(WHO, "batch", optarg, 1, 65536);
-			break;
-		case OPT_DEVICE:
-			o->device = nw_parse_device(WHO, optarg);
-			break;
-		case OPT_THREADS:
-			o->threads = (int) nw_parse_int(WHO, "threads", optarg, 1, 1024);
-			break;
-		case OPT_PROFILE:
-			o->profile = optarg;
-			break;
-		case OPT_QUIET:
-			o->quiet = true;
-			break;
+		default:
+			nw_model_option(WHO, code, &o->model, &o->quiet);
 	}
 }
 
@@ -162,6 +122,7 @@ const NwSubcommand nw_embed_command = {
 	.synopsis = "--model FILE.onnx SOURCE --table REL [OPTION]...",
 	.table_option = "from-table",
 	.options = options,
+	.more = nw_model_options,
 	.take = take,
 };
 
@@ -170,15 +131,30 @@ nw_embed_options(int argc, char **argv, NwEmbedSettings *o)
 {
 	bool known = false;
 
-	*o = (NwEmbedSettings) {.model.batch = 64};
+	*o = (NwEmbedSettings) {.model.batch = NW_DEFAULT_BATCH};
 	nw_options_read(&nw_embed_command, argc, argv, &o->dataset, o);
 	nw_options_check_dataset(&nw_embed_command, &o->dataset, false);
 	if (o->model.path == NULL)
 		nw_usage_error(WHO, "--model must be given");
+	if (o->new_set && (o->set || o->append || o->replace || o->skip_existing || o->mix_models))
+		nw_usage_error(WHO, "--into-new-set goes without --set, --append, --replace,"
+		                    " --skip-existing and --mix-models");
+	if (o->new_set)
+	{
+		o->set = o->new_set;
+		if (o->table == NULL)
+			o->table = quoted(o->new_set);
+	}
 	if (o->table == NULL)
 		nw_usage_error(WHO, "--table must be given");
-	if (o->append && o->replace)
-		nw_usage_error(WHO, "only one of --append and --replace can be given");
+	if (o->replace && (o->append || o->skip_existing))
+		nw_usage_error(WHO, "only one of --%s and --replace can be given",
+		               o->append ? "append" : "skip-existing");
+	if (o->skip_existing)
+	{
+		o->append = true;
+		o->dataset.known = o->table;
+	}
 	for (int i = 0; kernel_name(i) != NULL; i++)
 		known |= o->kernel && strcmp(o->kernel, kernel_name(i)) == 0;
 	if (o->kernel && !known)

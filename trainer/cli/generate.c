@@ -148,6 +148,7 @@ man(const char *version, const NwSubcommand *const *commands)
 	       "nwhead train \\-\\-images birds/train \\-\\-arch resnet18 \\-\\-out birds.onnx\n"
 	       "nwhead embed \\-\\-model birds.onnx \\-\\-images birds/train \\-\\-dsn dbname=shop "
 	       "\\-\\-table birds \\-\\-set birds\n"
+	       "nwhead classify new.jpg \\-\\-model birds.onnx \\-\\-dsn dbname=shop \\-\\-set birds\n"
 	       ".fi\n"
 	       ".SH SEE ALSO\n\\fBpsql\\fR(1)\n");
 }
@@ -184,18 +185,31 @@ print_words(const NwOption *o)
 		printf("%s%s", i > 0 ? " " : "", o->word(i));
 }
 
+/* Print what is done behind options that pass a test, where there are such. */
+static void
+bash_case(const NwSubcommand *command, bool (*test)(const NwOption *), const char *what)
+{
+	const NwOption *o;
+	bool any = false;
+
+	for (int i = 0; (o = nw_option(command, i)) != NULL; i++)
+		any |= o->name != NULL && test(o);
+	if (!any)
+		return;
+	printf("\t\t");
+	names(command, test, " | ");
+	printf(") %s ;;\n", what);
+}
+
 static void
 bash_command(const NwSubcommand *command)
 {
 	const NwOption *o;
 
-	printf("\t%s)\n\t\tcase $before in\n\t\t", command->name);
-	names(command, is_file, " | ");
-	printf(") _nwhead_paths -f && return ;;\n\t\t");
-	names(command, is_folder, " | ");
-	printf(") _nwhead_paths -d && return ;;\n\t\t");
-	names(command, is_free, " | ");
-	printf(") return ;;\n");
+	printf("\t%s)\n\t\tcase $before in\n", command->name);
+	bash_case(command, is_file, "_nwhead_paths -f && return");
+	bash_case(command, is_folder, "_nwhead_paths -d && return");
+	bash_case(command, is_free, "return");
 	for (int i = 0; (o = nw_option(command, i)) != NULL; i++)
 		if (o->name != NULL && o->word != NULL)
 		{
@@ -205,7 +219,10 @@ bash_command(const NwSubcommand *command)
 		}
 	printf("\t\t*) words=\"");
 	names(command, NULL, " ");
-	printf("\" ;;\n\t\tesac\n\t\t;;\n");
+	printf("\" ;;\n\t\tesac\n");
+	if (command->operands != NULL)
+		printf("\t\t[[ $word = -?* || $words != *--model* ]] || { _nwhead_paths -f && return; }\n");
+	printf("\t\t;;\n");
 }
 
 static void
@@ -298,6 +315,8 @@ zsh_command(const NwSubcommand *command)
 			printf(":%s:%s", o->value, is_file(o) ? "_files" : is_folder(o) ? "_files -/" : " ");
 		putchar('\'');
 	}
+	if (command->operands != NULL)
+		printf(" \\\n\t\t\t'*:%s:_files'", command->operands);
 	printf("\n\t\t;;\n");
 }
 

@@ -5,22 +5,27 @@
 #include <string.h>
 
 #include "base/message.h"
+#include "cli/classify_options.h"
 #include "cli/embed_options.h"
 #include "cli/generate.h"
 #include "cli/options.h"
 #include "cli/train_options.h"
+#include "cli/watch_options.h"
 #include "ort/runtime.h"
+#include "run/classify.h"
 #include "run/embed.h"
 #include "run/train.h"
 #include "run/train_settings.h"
+#include "run/watch.h"
 
-static const NwSubcommand *const commands[] = {&nw_train_command, &nw_embed_command, NULL};
+static const NwSubcommand *const commands[] = {&nw_train_command, &nw_embed_command,
+                                               &nw_classify_command, &nw_watch_command, NULL};
 
 static void
 usage(void)
 {
 	printf("nwhead trains feature extractors for Nadaraya-Watson prediction in PostgreSQL\n"
-	       "and fills tables with their embeddings.\n\n"
+	       "fills tables with their embeddings, and says what images are.\n\n"
 	       "Usage:\n");
 	for (int i = 0; commands[i] != NULL; i++)
 		printf("  nwhead %s %s\n", commands[i]->name, commands[i]->synopsis);
@@ -57,6 +62,20 @@ main(int argc, char **argv)
 
 		nw_embed_options(argc - 1, argv + 1, &o);
 		return nw_embed(&o);
+	}
+	else if (strcmp(argv[1], "classify") == 0)
+	{
+		NwClassifySettings o;
+
+		nw_classify_options(argc - 1, argv + 1, &o);
+		return nw_classify(&o);
+	}
+	else if (strcmp(argv[1], "watch") == 0)
+	{
+		NwWatchSettings o;
+
+		nw_watch_options(argc - 1, argv + 1, &o);
+		return nw_watch(&o);
 	}
 	else
 		nw_usage_error("", "unknown subcommand \"%s\"", argv[1]);

@@ -15,7 +15,7 @@
 #include "data/dataset.h"
 #include "ort/device.h"
 
-/* where images come from: the first options of every subcommand */
+/* where images come from: the first options of subcommands that read many */
 static const NwOption dataset_options[] = {
 	{NULL, 0, NULL, "Images, from one of three sources", NULL},
 	{"images", NW_OPT_IMAGES, "DIR", "JPEG and PNG files, one folder for each class", NULL},
@@ -29,7 +29,7 @@ static const NwOption dataset_options[] = {
      "with --idx: one name on each line, for label 0 first", NULL},
 	{"per-class", NW_OPT_PER_CLASS, "N", "use at most N images of each class", NULL},
 	{"subset-seed", NW_OPT_SUBSET_SEED, "N", "which ones (0)", NULL},
-};
+	{NULL, 0, NULL, NULL, NULL}};
 
 static const NwOption help_option = {"help", NW_OPT_HELP, NULL, "show this, and end", NULL};
 
@@ -40,20 +40,21 @@ static const NwOption help_option = {"help", NW_OPT_HELP, NULL, "show this, and 
 const NwOption *
 nw_option(const NwSubcommand *self, int i)
 {
-	if (i < NW_LENGTH(dataset_options))
-		return &dataset_options[i];
-	i -= NW_LENGTH(dataset_options);
-	for (int k = 0; k <= i; k++)
-		if (self->options[k].help == NULL)
-			return k == i ? &help_option : NULL;
-	return &self->options[i];
+	const NwOption *list[] = {self->table_option ? dataset_options : NULL, self->options,
+	                          self->more};
+
+	for (int k = 0; k < NW_LENGTH(list); k++)
+		for (const NwOption *o = list[k]; o != NULL && o->help != NULL; o++)
+			if (i-- == 0)
+				return o;
+	return i == 0 ? &help_option : NULL;
 }
 
 /* The name of an option; that for a table of images differs by subcommand. */
 const char *
 nw_option_name(const NwSubcommand *self, const NwOption *option)
 {
-	return option->code == NW_OPT_TABLE ? self->table_option : option->name;
+	return option->code == NW_OPT_TABLE && self->table_option ? self->table_option : option->name;
 }
 
 /* What there is to know of an option: the values it can have, and its help; to be freed. */
@@ -239,8 +240,8 @@ take_dataset_option(const char *subcommand, int code, int argc, char **argv, NwD
 	}
 }
 
-/* Read the options of a subcommand, one by one. */
-void
+/* Read the options of a subcommand, one by one; the place of the first operand. */
+int
 nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOptions *dataset,
                 void *into)
 {
@@ -261,9 +262,10 @@ nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOption
 		if (!take_dataset_option(self->name, code, argc, argv, dataset))
 			self->take(into, code);
 	}
-	if (optind < argc)
+	if (optind < argc && self->operands == NULL)
 		nw_usage_error(self->name, "too many arguments: \"%s\"", argv[optind]);
 	free(list);
+	return optind;
 }
 
 /* Check that the images' place is named once, and completely. */

@@ -25,7 +25,8 @@ enum
 	NW_OPT_PER_CLASS,
 	NW_OPT_SUBSET_SEED,
 	NW_OPT_HELP,
-	NW_OPT_OWN /* a subcommand's own start here */
+	NW_OPT_OWN,         /* a subcommand's own start here */
+	NW_OPT_MODEL = 2000 /* those of a model here */
 };
 
 /* an option, as it is read, shown by --help and the manual page, and completed by shells */
@@ -44,8 +45,10 @@ typedef struct NwSubcommand
 	const char *name;
 	const char *purpose;
 	const char *synopsis;
-	const char *table_option;           /* the name of the option for a table of images */
-	const NwOption *options;            /* its own, up to one without `help` */
+	const char *table_option; /* for a table of images; NULL: no source of images at all */
+	const char *operands;     /* what follows the options is called; NULL: nothing may */
+	const NwOption *options;  /* its own, up to one without `help` */
+	const NwOption *more;     /* further ones that it shares, likewise; or NULL */
 	void (*take)(void *into, int code); /* an option of its own */
 } NwSubcommand;
 
@@ -53,8 +56,8 @@ const NwOption *nw_option(const NwSubcommand *self, int i);
 const char *nw_option_name(const NwSubcommand *self, const NwOption *option);
 char *nw_option_text(const NwOption *option);
 
-void nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOptions *dataset,
-                     void *into);
+int nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOptions *dataset,
+                    void *into);
 void nw_options_check_dataset(const NwSubcommand *self, NwDatasetOptions *o, bool labels_needed);
 
 int64_t nw_parse_int(const char *subcommand, const char *option, const char *text, int64_t min,

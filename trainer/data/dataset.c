@@ -2,6 +2,7 @@
  * data/dataset.c: labelled images, wherever they come from.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,14 +58,48 @@ nw_dataset_whole(const NwDataset *d)
 		nw_unpacker_whole(d->unpacker);
 }
 
-void
-nw_dataset_free(NwDataset *d)
+/* Make image `from` number `to`; what was there takes its place. */
+static void
+move_image(NwDataset *d, int64_t to, int64_t from)
 {
-	if (d->unpacker != NULL)
-		nw_unpacker_close(d->unpacker);
-	for (int i = 0; i < d->n_classes; i++)
-		free(d->classes[i]);
-	for (int64_t i = 0; i < d->n; i++)
+	int label = d->label[to];
+
+	d->label[to] = d->label[from];
+	d->label[from] = label;
+	if (d->place)
+	{
+		int64_t place = d->place[to];
+
+		d->place[to] = d->place[from];
+		d->place[from] = place;
+	}
+	if (d->path)
+	{
+		char *path = d->path[to];
+
+		d->path[to] = d->path[from];
+		d->path[from] = path;
+	}
+	if (d->blob)
+	{
+		NwBuf blob = d->blob[to];
+		NwBuf id = d->id[to];
+		char *text = d->id_text[to];
+
+		d->blob[to] = d->blob[from];
+		d->blob[from] = blob;
+		d->id[to] = d->id[from];
+		d->id[from] = id;
+		d->id_text[to] = d->id_text[from];
+		d->id_text[from] = text;
+	}
+}
+
+/* Free what images from a number on hold. */
+static void
+free_images(NwDataset *d, int64_t first)
+{
+	for (int64_t i = first; i < d->n; i++)
 	{
 		if (d->path)
 			free(d->path[i]);
@@ -72,13 +107,38 @@ nw_dataset_free(NwDataset *d)
 		{
 			nw_buf_free(&d->blob[i]);
 			nw_buf_free(&d->id[i]);
+			free(d->id_text[i]);
 		}
 	}
+}
+
+/* Leave out all images but some, in their order. */
+void
+nw_dataset_keep(NwDataset *d, const bool *keep)
+{
+	int64_t kept = 0;
+
+	for (int64_t i = 0; i < d->n; i++)
+		if (keep[i])
+			move_image(d, kept++, i);
+	free_images(d, kept);
+	d->n = kept;
+}
+
+void
+nw_dataset_free(NwDataset *d)
+{
+	if (d->unpacker != NULL)
+		nw_unpacker_close(d->unpacker);
+	for (int i = 0; i < d->n_classes; i++)
+		free(d->classes[i]);
+	free_images(d, 0);
 	free(d->classes);
 	free(d->label);
 	free(d->path);
 	free(d->blob);
 	free(d->id);
+	free(d->id_text);
 	free(d->id_type);
 	free(d->place);
 	free(d->pixels);
@@ -131,10 +191,9 @@ nw_dataset_image(const NwDataset *d, int64_t i, int channels, int enough, NwImag
 	else
 	{
 		why = nw_image_decode(d->blob[i].data, d->blob[i].len, channels, enough, out);
-		named =
-			why ? nw_printf("could not read image number %lld of table \"%s\" in order of id: %s",
-		                    (long long) i + 1, d->name, why)
-				: NULL;
+		named = why ? nw_printf("could not read image \"%s\" of table \"%s\": %s", d->id_text[i],
+		                        d->name, why)
+		            : NULL;
 	}
 	free(why);
 	return named;

@@ -4,6 +4,7 @@
 #ifndef NW_DATASET_H
 #define NW_DATASET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/text.h"
@@ -22,6 +23,7 @@ typedef struct NwDatasetOptions
 	const char *label_column; /* NULL where there is none */
 	const char *id_column;
 	const char *dsn;
+	const char *known;    /* a table whose ids are left out; NULL for none */
 	int per_class;        /* at most so many images of each class; 0 for all */
 	uint64_t subset_seed; /* of the choice among them */
 } NwDatasetOptions;
@@ -46,12 +48,14 @@ typedef struct NwDataset
 	int64_t *place;       /* of each image: its number in the file */
 
 	/* a table's */
-	NwBuf *blob;   /* of each image: it, encoded */
-	NwBuf *id;     /* of each image: its id in PostgreSQL's binary form */
-	char *id_type; /* in SQL */
+	NwBuf *blob;    /* of each image: it, encoded */
+	NwBuf *id;      /* of each image: its id in PostgreSQL's binary form */
+	char **id_text; /* and as text */
+	char *id_type;  /* in SQL */
 } NwDataset;
 
 void nw_dataset_set_labels(NwDataset *d, char **names);
+void nw_dataset_keep(NwDataset *d, const bool *keep);
 void nw_dataset_whole(const NwDataset *d);
 const uint8_t *nw_dataset_pixels(const NwDataset *d, int64_t i);
 char *nw_dataset_image(const NwDataset *d, int64_t i, int channels, int enough, NwImage *out);

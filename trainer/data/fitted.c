@@ -44,13 +44,19 @@ fits_already(const NwFitted *f)
 	       f->dataset->width == f->pre.width && f->pre.channels == 1 && f->pre.zoom == 1;
 }
 
+/* Say how many pixels a side are as good as any more, when an image is scaled down. */
+static int
+enough_pixels(const NwPreprocess *pre)
+{
+	return (int) ceil(2 * (pre->height > pre->width ? pre->height : pre->width) * pre->zoom);
+}
+
 /* Get fitted pixels: kept ones, or new ones in *fresh for the caller to free. */
 static char *
 get_pixels(NwFitted *f, int64_t i, const uint8_t **pixels, uint8_t **fresh)
 {
 	NwImage image;
 	uint8_t *fitted;
-	double side = (f->pre.height > f->pre.width ? f->pre.height : f->pre.width) * f->pre.zoom;
 	char *why;
 
 	*fresh = NULL;
@@ -64,7 +70,7 @@ get_pixels(NwFitted *f, int64_t i, const uint8_t **pixels, uint8_t **fresh)
 		*pixels = f->image[i];
 		return NULL;
 	}
-	why = nw_dataset_image(f->dataset, i, f->pre.channels, (int) ceil(2 * side), &image);
+	why = nw_dataset_image(f->dataset, i, f->pre.channels, enough_pixels(&f->pre), &image);
 	if (why != NULL)
 		return why;
 	fitted = nw_alloc(f->image_bytes);
@@ -93,6 +99,25 @@ nw_fitted_tensor(NwFitted *f, int64_t i, int dy, int dx, bool mirror, float *out
 		return why;
 	nw_image_tensor(pixels, &f->pre, dy, dx, mirror, out);
 	free(fresh);
+	return NULL;
+}
+
+/* Make the tensor of an image that is in no dataset, JPEG or PNG; why not (to be freed), else NULL.
+ */
+char *
+nw_encoded_tensor(const void *data, size_t len, const NwPreprocess *pre, float *out)
+{
+	NwImage image;
+	uint8_t *fitted;
+	char *why = nw_image_decode(data, len, pre->channels, enough_pixels(pre), &image);
+
+	if (why != NULL)
+		return why;
+	fitted = nw_alloc(nw_preprocess_size(pre));
+	nw_image_fit(&image, pre, fitted);
+	nw_image_free(&image);
+	nw_image_tensor(fitted, pre, 0, 0, false, out);
+	free(fitted);
 	return NULL;
 }
 

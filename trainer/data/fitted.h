@@ -23,6 +23,7 @@ typedef struct NwFitted
 NwFitted *nw_fitted_new(const NwDataset *dataset, const NwPreprocess *pre, size_t bytes);
 void nw_fitted_free(NwFitted *f);
 char *nw_fitted_tensor(NwFitted *f, int64_t i, int dy, int dx, bool mirror, float *out);
+char *nw_encoded_tensor(const void *data, size_t len, const NwPreprocess *pre, float *out);
 void nw_fitted_statistics(NwFitted *f, double *mean, double *std);
 
 #endif

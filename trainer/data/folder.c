@@ -100,8 +100,6 @@ nw_folder_open(const NwDatasetOptions *options)
 	char **labels;
 
 	collect(&list, options->folder, "", NULL);
-	if (list.n == 0)
-		nw_fatal("folder \"%s\" holds no JPEG or PNG images", options->folder);
 	d->name = nw_strdup(options->folder);
 	d->n = list.n;
 	d->path = nw_alloc((size_t) d->n * sizeof(char *));

@@ -8,6 +8,6 @@
 
 #include "data/dataset.h"
 
-NwDataset *nw_dataset_open(const NwDatasetOptions *options, bool labels_needed);
+NwDataset *nw_dataset_open(const NwDatasetOptions *options, bool training);
 
 #endif

@@ -16,6 +16,7 @@
 typedef struct Row
 {
 	NwBuf id;
+	char *id_text;
 	NwBuf blob;
 	char *label; /* NULL where there is none */
 } Row;
@@ -36,10 +37,12 @@ set_rows(NwDataset *d, Row *row, int64_t n)
 
 	d->n = n;
 	d->id = nw_alloc((size_t) n * sizeof(NwBuf));
+	d->id_text = nw_alloc((size_t) n * sizeof(char *));
 	d->blob = nw_alloc((size_t) n * sizeof(NwBuf));
 	for (int64_t i = 0; i < n; i++)
 	{
 		d->id[i] = row[i].id;
+		d->id_text[i] = row[i].id_text;
 		d->blob[i] = row[i].blob;
 		labels[i] = row[i].label;
 	}
@@ -56,7 +59,8 @@ nw_table_open(const NwDatasetOptions *options)
 	char *image = nw_pg_ident(c, options->image_column);
 	char *id = nw_pg_ident(c, options->id_column);
 	char *label = options->label_column ? nw_pg_ident(c, options->label_column) : nw_strdup("NULL");
-	char *sql;
+	char *known = options->known ? nw_pg_relation(c, options->known) : NULL;
+	NwBuf sql = {0};
 	Row *row = NULL;
 	int64_t n = 0;
 	int64_t cap = 0;
@@ -72,12 +76,16 @@ nw_table_open(const NwDatasetOptions *options)
 		nw_fatal("table \"%s\" has no column \"%s\"", options->table, options->id_column);
 	d->id_type = nw_strdup(PQgetvalue(r, 0, 0));
 	PQclear(r);
-	sql =
-		nw_printf("SELECT %s, %s::pg_catalog.bytea, %s::pg_catalog.text FROM %s"
-	              " WHERE %s IS NOT NULL AND %s IS NOT NULL%s%s%s ORDER BY 1",
-	              id, image, label, relation, id, image, options->label_column ? " AND " : "",
-	              options->label_column ? label : "", options->label_column ? " IS NOT NULL" : "");
-	if (!PQsendQueryParams(c, sql, 0, NULL, NULL, NULL, NULL, 1) || !PQsetSingleRowMode(c))
+	nw_buf_printf(&sql,
+	              "SELECT s.%s, s.%s::pg_catalog.bytea, %s%s::pg_catalog.text,"
+	              " s.%s::pg_catalog.text FROM %s AS s WHERE s.%s IS NOT NULL AND s.%s IS NOT NULL",
+	              id, image, options->label_column ? "s." : "", label, id, relation, id, image);
+	if (options->label_column)
+		nw_buf_printf(&sql, " AND s.%s IS NOT NULL", label);
+	if (known)
+		nw_buf_printf(&sql, " AND NOT EXISTS (SELECT FROM %s AS k WHERE k.id = s.%s)", known, id);
+	nw_buf_printf(&sql, " ORDER BY 1");
+	if (!PQsendQueryParams(c, sql.data, 0, NULL, NULL, NULL, NULL, 1) || !PQsetSingleRowMode(c))
 		nw_pg_fatal(c, options->table);
 	while ((r = PQgetResult(c)) != NULL)
 	{
@@ -86,7 +94,7 @@ nw_table_open(const NwDatasetOptions *options)
 		if (status == PGRES_SINGLE_TUPLE)
 		{
 			NW_GROW(row, n, cap);
-			row[n++] = (Row) {copy_value(r, 0), copy_value(r, 1),
+			row[n++] = (Row) {copy_value(r, 0), nw_strdup(PQgetvalue(r, 0, 3)), copy_value(r, 1),
 			                  PQgetisnull(r, 0, 2) ? NULL : nw_strdup(PQgetvalue(r, 0, 2))};
 		}
 		else if (status != PGRES_TUPLES_OK)
@@ -95,7 +103,8 @@ nw_table_open(const NwDatasetOptions *options)
 	}
 	PQfinish(c);
 	d->name = nw_strdup(options->table);
-	free(sql);
+	nw_buf_free(&sql);
+	free(known);
 	free(relation);
 	free(image);
 	free(id);

@@ -6,40 +6,59 @@
 
 #include "base/limits.h"
 #include "base/message.h"
+#include "base/model_note.h"
 #include "base/text.h"
 #include "db/embedding_table.h"
 #include "db/pg.h"
+
+/* Check that a column is there and of a type; "vector" of no dimension will do for any. */
+static void
+check_column(PGconn *c, const char *relation, const char *name, const char *column,
+             const char *wanted)
+{
+	PGresult *r = nw_pg_query(
+		c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, column},
+		"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), t.typname"
+		" FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
+		" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2"
+		" AND a.attnum > 0 AND NOT a.attisdropped");
+	const char *type;
+
+	if (PQntuples(r) != 1)
+		nw_fatal("table \"%s\" has no column \"%s\"", name, column);
+	type = PQgetvalue(r, 0, 0);
+	if (strcmp(PQgetvalue(r, 0, 1), "vector") == 0 && strncmp(wanted, "vector(", 7) == 0)
+	{
+		if (strchr(type, '(') == NULL)
+			type = wanted;
+		else if (strrchr(type, '.'))
+			type = strrchr(type, '.') + 1;
+	}
+	if (strcmp(type, wanted) != 0)
+		nw_fatal("table \"%s\": column \"%s\" is of type %s, and %s is needed", name, column, type,
+		         wanted);
+	PQclear(r);
+}
+
+/* Check that a column can take embeddings of a dimension. */
+void
+nw_embedding_column_check(PGconn *c, const char *relation, const char *column, int dim)
+{
+	char *vector = nw_printf("vector(%d)", dim);
+
+	check_column(c, relation, relation, column, vector);
+	free(vector);
+}
 
 /* Check that a table there is can take the rows. */
 static void
 check_table(PGconn *c, const char *relation, const char *name, int dim, const char *id_type)
 {
-	static const char *const columns[] = {"id", "label", "embedding"};
 	char *vector = nw_printf("vector(%d)", dim);
-	const char *types[] = {id_type, "text", vector};
 
-	for (int i = 0; i < 3; i++)
-	{
-		PGresult *r = nw_pg_query(
-			c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, columns[i]},
-			"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), t.typname"
-			" FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
-			" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2"
-			" AND a.attnum > 0 AND NOT a.attisdropped");
-		const char *type;
-
-		if (PQntuples(r) != 1)
-			nw_fatal("table \"%s\" has no column \"%s\"", name, columns[i]);
-		type = PQgetvalue(r, 0, 0);
-		if (i == 2 && strcmp(PQgetvalue(r, 0, 1), "vector") == 0 && strchr(type, '(') != NULL)
-			type = strrchr(type, '.') ? strrchr(type, '.') + 1 : type;
-		else if (i == 2 && strcmp(PQgetvalue(r, 0, 1), "vector") == 0)
-			type = vector; /* of any dimension */
-		if (strcmp(type, types[i]) != 0)
-			nw_fatal("table \"%s\": column \"%s\" is of type %s, and %s is needed", name,
-			         columns[i], type, types[i]);
-		PQclear(r);
-	}
+	check_column(c, relation, name, "id", id_type);
+	check_column(c, relation, name, "label", "text");
+	check_column(c, relation, name, "embedding", vector);
 	free(vector);
 }
 
@@ -82,12 +101,13 @@ nw_embedding_table_open(PGconn *c, const char *name, const char *id_type, int di
 		check_table(c, t.relation, name, dim, id_type);
 		if (replace)
 			PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "DELETE FROM %s", t.relation));
-		else if (!append)
+		else
 		{
 			PGresult *r =
 				nw_pg_query(c, PGRES_TUPLES_OK, 0, NULL, "SELECT FROM %s LIMIT 1", t.relation);
 
-			if (PQntuples(r) > 0)
+			t.has_rows = PQntuples(r) > 0;
+			if (t.has_rows && !append)
 				nw_fatal("table \"%s\" has rows already: give --append or --replace", name);
 			PQclear(r);
 		}
@@ -105,19 +125,89 @@ nw_embedding_table_finish(const NwEmbeddingTable *t)
 		                    "ALTER TABLE %s ADD PRIMARY KEY (id)", t->relation));
 }
 
-/* Register a table as a set of the extension nwhead. */
+/* Say whether a set is registered whose rows are those of the table. */
+bool
+nw_embedding_table_is_set(const NwEmbeddingTable *t, const char *set)
+{
+	char *schema = nw_pg_extension(t->conn, "nwhead");
+	PGresult *r = nw_pg_query(t->conn, PGRES_TUPLES_OK, 2, (const char *[]) {set, t->relation},
+	                          "SELECT FROM %s.nw_sets WHERE name = $1"
+	                          " AND pg_catalog.to_regclass(relation) = $2::pg_catalog.regclass",
+	                          schema);
+	bool found = PQntuples(r) == 1;
+
+	PQclear(r);
+	free(schema);
+	return found;
+}
+
+/* Change kernel and temperature of a set, where they are given, and nothing else. */
+void
+nw_embedding_table_change_set(const NwEmbeddingTable *t, const char *set, const char *kernel,
+                              const char *tau)
+{
+	char *schema = nw_pg_extension(t->conn, "nwhead");
+
+	if (kernel)
+		PQclear(nw_pg_query(
+			t->conn, PGRES_TUPLES_OK, 2, (const char *[]) {set, kernel},
+			"SELECT %s.nw_register(name, relation::pg_catalog.regclass, embedding => embedding,"
+			" label => label, id => id, kernel => $2, tau => tau, weight => weight,"
+			" replace => true) FROM %s.nw_sets WHERE name = $1",
+			schema, schema));
+	if (tau)
+		PQclear(nw_pg_query(t->conn, PGRES_TUPLES_OK, 2, (const char *[]) {set, tau},
+		                    "SELECT %s.nw_set_tau($1, $2::pg_catalog.float8)", schema));
+	free(schema);
+}
+
+/* Note which model makes the rows to come; refuse to mix models unless that is wanted. */
+void
+nw_embedding_table_note(const NwEmbeddingTable *t, const char *model, bool mix)
+{
+	char *comment = nw_pg_column_comment(t->conn, t->relation, "embedding");
+	char *any = comment ? nw_note_find(comment, NULL) : NULL;
+	char *other = comment ? nw_note_find(comment, model) : NULL;
+
+	if (t->has_rows && other && !mix)
+		nw_fatal("table %s has embeddings of another model (%s): give --replace, --into-new-set"
+		         " or --mix-models",
+		         t->relation, other);
+	if (t->has_rows && !any)
+		nw_info("table %s does not say which model made the rows it has", t->relation);
+	else
+	{
+		char *changed = nw_note_set(comment, model, t->has_rows);
+
+		if (comment == NULL || strcmp(comment, changed) != 0)
+			nw_pg_set_column_comment(t->conn, t->relation, "embedding", changed);
+		free(changed);
+	}
+	free(other);
+	free(any);
+	free(comment);
+}
+
+/* Register a table as a set of the extension nwhead, with its model where that can be told. */
 void
 nw_embedding_table_register(const NwEmbeddingTable *t, const char *set, bool labelled,
-                            const char *kernel, const char *tau, bool replace)
+                            const char *kernel, const char *tau, const char *model, bool replace)
 {
 	char *schema = nw_pg_extension(t->conn, "nwhead");
 	const char *args[] = {set,    t->relation, labelled ? "label" : NULL,
-	                      kernel, tau,         replace ? "true" : "false"};
+	                      kernel, tau,         replace ? "true" : "false",
+	                      model};
+	PGresult *r = nw_pg_query(
+		t->conn, PGRES_TUPLES_OK, 1, (const char *[]) {schema},
+		"SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace = $1::pg_catalog.regnamespace"
+		" AND p.proname = 'nw_register' AND 'model' = ANY (p.proargnames)");
+	bool with_model = PQntuples(r) > 0;
 
+	PQclear(r);
 	PQclear(nw_pg_query(
-		t->conn, PGRES_TUPLES_OK, 6, args,
+		t->conn, PGRES_TUPLES_OK, with_model ? 7 : 6, args,
 		"SELECT %s.nw_register($1, $2::pg_catalog.regclass, embedding => 'embedding', label => $3,"
-		" id => 'id', kernel => $4, tau => $5::pg_catalog.float8, replace => $6::pg_catalog.bool)",
-		schema));
+		" id => 'id', kernel => $4, tau => $5::pg_catalog.float8, replace => $6::pg_catalog.bool%s)",
+		schema, with_model ? ", model => $7" : ""));
 	free(schema);
 }

@@ -13,12 +13,19 @@ typedef struct NwEmbeddingTable
 	PGconn *conn;
 	char *relation; /* quoted with its schema; the caller's to free */
 	bool created;   /* by us: it has no key yet */
+	bool has_rows;  /* of others, which stay */
 } NwEmbeddingTable;
 
+void nw_embedding_column_check(PGconn *c, const char *relation, const char *column, int dim);
 NwEmbeddingTable nw_embedding_table_open(PGconn *c, const char *name, const char *id_type, int dim,
                                          bool append, bool replace);
+void nw_embedding_table_note(const NwEmbeddingTable *t, const char *model, bool mix);
 void nw_embedding_table_finish(const NwEmbeddingTable *t);
+bool nw_embedding_table_is_set(const NwEmbeddingTable *t, const char *set);
+void nw_embedding_table_change_set(const NwEmbeddingTable *t, const char *set, const char *kernel,
+                                   const char *tau);
 void nw_embedding_table_register(const NwEmbeddingTable *t, const char *set, bool labelled,
-                                 const char *kernel, const char *tau, bool replace);
+                                 const char *kernel, const char *tau, const char *model,
+                                 bool replace);
 
 #endif

@@ -110,3 +110,41 @@ nw_pg_extension(PGconn *c, const char *extension)
 	PQclear(r);
 	return schema;
 }
+
+/* Read the comment of a column; NULL where there is none. */
+char *
+nw_pg_column_comment(PGconn *c, const char *relation, const char *column)
+{
+	PGresult *r = nw_pg_query(
+		c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, column},
+		"SELECT pg_catalog.col_description(a.attrelid, a.attnum) FROM pg_catalog.pg_attribute a"
+		" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2");
+	char *comment =
+		PQntuples(r) == 1 && !PQgetisnull(r, 0, 0) ? nw_strdup(PQgetvalue(r, 0, 0)) : NULL;
+
+	PQclear(r);
+	return comment;
+}
+
+/* Change the comment of a column; where that is not ours to do, say so and leave it. */
+void
+nw_pg_set_column_comment(PGconn *c, const char *relation, const char *column, const char *comment)
+{
+	char *ident = nw_pg_ident(c, column);
+	char *literal = PQescapeLiteral(c, comment, strlen(comment));
+	PGresult *r =
+		nw_pg_query(c, PGRES_TUPLES_OK, 1, (const char *[]) {relation},
+	                "SELECT FROM pg_catalog.pg_class c WHERE c.oid = $1::pg_catalog.regclass"
+	                " AND pg_catalog.pg_has_role(c.relowner, 'USAGE')");
+
+	if (literal == NULL)
+		nw_pg_fatal(c, column);
+	if (PQntuples(r) == 1)
+		PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "COMMENT ON COLUMN %s.%s IS %s", relation,
+		                    ident, literal));
+	else
+		nw_info("only the owner of %s can note which model its embeddings are of", relation);
+	PQclear(r);
+	PQfreemem(literal);
+	free(ident);
+}

@@ -12,6 +12,9 @@ PGresult *nw_pg_query(PGconn *c, ExecStatusType wanted, int n, const char *const
 char *nw_pg_relation(PGconn *c, const char *name);
 char *nw_pg_ident(PGconn *c, const char *name);
 char *nw_pg_extension(PGconn *c, const char *extension);
+char *nw_pg_column_comment(PGconn *c, const char *relation, const char *column);
+void nw_pg_set_column_comment(PGconn *c, const char *relation, const char *column,
+                              const char *comment);
 void nw_pg_fatal(PGconn *c, const char *what) __attribute__((noreturn));
 
 #endif

@@ -6,7 +6,6 @@
  * several threads decode ahead.  This one writes; everything the database sees happens
  * in one transaction.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +31,7 @@
 #define MAX_AT_A_TIME 4 /* batches in the model at a time: each has its own activations */
 #define MAX_AHEAD 16    /* batches on their way, as far as memory allows */
 #define AHEAD_BYTES (64 << 20)
+#define MAX_NAMED 10 /* images left out that are named, of however many */
 
 /* everything a run works with */
 typedef struct Run
@@ -45,14 +45,19 @@ typedef struct Run
 	NwDevice device;
 	int at_a_time;        /* batches in work */
 	NwBatchQueue *images; /* what a GPU is to run on; NULL on the CPU */
+	int64_t written;      /* rows */
+	int64_t bad;          /* images left out */
 } Run;
 
 /* a batch on its way through the model to the database */
 typedef struct Batch
 {
 	int n;
+	int64_t *row;  /* [n], their numbers in the dataset */
 	float *images; /* [n, channels, height, width] */
 	float *z;      /* [n, dim], their embeddings */
+	int n_bad;     /* images left out */
+	char **why;    /* [n_bad], to be freed */
 } Batch;
 
 /* Decode and normalise the images of a batch. */
@@ -65,30 +70,48 @@ fill_batch(void *arg, int64_t seq, void *slot)
 	int64_t first = seq * run->embedder->batch;
 	int64_t left = run->dataset->n - first;
 
-	b->n = left < run->embedder->batch ? (int) left : run->embedder->batch;
-	for (int i = 0; i < b->n; i++)
+	b->n = 0;
+	b->n_bad = 0;
+	for (int64_t i = first; i < first + (left < run->embedder->batch ? left : run->embedder->batch);
+	     i++)
 	{
-		char *why =
-			nw_fitted_tensor(run->fitted, first + i, 0, 0, false, b->images + (size_t) i * size);
+		char *why = nw_fitted_tensor(run->fitted, i, 0, 0, false, b->images + (size_t) b->n * size);
 
-		if (why != NULL)
+		if (why == NULL)
+			b->row[b->n++] = i;
+		else if (run->o->skip_bad)
+			b->why[b->n_bad++] = why;
+		else
 			return why;
 	}
 	return NULL;
 }
 
-/* Register a table as a set whose embeddings are compared as the model says, unless told. */
+/*
+ * Register a table as a set whose embeddings are compared as the model says, unless told.  A set
+ * that rows are added to keeps its settings, but for those that are told.
+ */
 static void
 register_set(const Run *run, const NwEmbeddingTable *t, const char *set, bool labelled,
              bool replace)
 {
 	const NwMetas *meta = &run->embedder->meta;
-	const char *kernel = run->o->kernel ? run->o->kernel : nw_meta_get(meta, "nwhead.kernel");
+	const char *kernel = nw_meta_get(meta, "nwhead.kernel");
 	const char *tau = nw_meta_get(meta, "nwhead.tau");
-	char *given = run->o->tau > 0 ? nw_printf("%.17g", run->o->tau) : nw_strdup(tau ? tau : "1");
+	char *told = run->o->tau > 0 ? nw_printf("%.17g", run->o->tau) : NULL;
 
-	nw_embedding_table_register(t, set, labelled, kernel ? kernel : "euclidean", given, replace);
-	free(given);
+	if (run->o->append && nw_embedding_table_is_set(t, set))
+		nw_embedding_table_change_set(t, set, run->o->kernel, told);
+	else
+		nw_embedding_table_register(t, set, labelled,
+		                            run->o->kernel ? run->o->kernel
+		                            : kernel       ? kernel
+		                                           : "euclidean",
+		                            told  ? told
+		                            : tau ? tau
+		                                  : "1",
+		                            run->embedder->identity, replace);
+	free(told);
 }
 
 /* Write an FC head as a table of its own, one row for each class, and register it. */
@@ -105,6 +128,7 @@ write_head(const Run *run)
 	if (m->classes == 0 || name == NULL)
 		return;
 	t = nw_embedding_table_open(run->conn, name, "bigint", m->dim, false, true);
+	nw_embedding_table_note(&t, m->identity, false);
 	nw_copy_begin(&copy, run->conn, t.relation);
 	for (int c = 0; c < m->classes; c++)
 		nw_copy_row_bigint(&copy, c + 1, m->class_name[c], m->head + (size_t) c * (size_t) m->dim,
@@ -117,30 +141,17 @@ write_head(const Run *run)
 	free(name);
 }
 
-/* Scale rows to length 1. */
+/* Write the rows of a batch, and name the images that it left out. */
 static void
-normalize_rows(float *z, int n, int dim)
-{
-	for (int i = 0; i < n; i++, z += dim)
-	{
-		double sum = 0;
-
-		for (int j = 0; j < dim; j++)
-			sum += (double) z[j] * z[j];
-		for (int j = 0; j < dim && sum > 0; j++)
-			z[j] = (float) (z[j] / sqrt(sum));
-	}
-}
-
-static void
-write_rows(Run *run, NwCopy *copy, int64_t first, int n, const float *z)
+write_rows(Run *run, NwCopy *copy, const Batch *b)
 {
 	const NwDataset *d = run->dataset;
 	int dim = run->embedder->dim;
+	const float *z = b->z;
 
-	for (int i = 0; i < n; i++, z += dim)
+	for (int i = 0; i < b->n; i++, z += dim)
 	{
-		int64_t k = first + i;
+		int64_t k = b->row[i];
 		const char *label = d->label[k] >= 0 ? d->classes[d->label[k]] : NULL;
 
 		if (d->path)
@@ -150,23 +161,13 @@ write_rows(Run *run, NwCopy *copy, int64_t first, int n, const float *z)
 		else
 			nw_copy_row_bigint(copy, d->place[k] + 1, label, z, dim);
 	}
-}
-
-/* Check numbers before they reach the database. */
-static void
-check_finite(const Run *run, const float *z, int n)
-{
-	int bad = 0;
-
-	for (int64_t i = 0; i < (int64_t) n * run->embedder->dim; i++)
+	for (int i = 0; i < b->n_bad; i++)
 	{
-		int32_t bits;
-
-		memcpy(&bits, &z[i], 4);
-		bad |= (bits & 0x7fffffff) > 0x7f7fffff; /* by bits, several at a time */
+		if (run->bad++ < MAX_NAMED)
+			nw_info("left out: %s", b->why[i]);
+		free(b->why[i]);
 	}
-	if (bad)
-		nw_fatal("\"%s\" gave an embedding that is not a number", run->o->model.path);
+	run->written += b->n;
 }
 
 /* Begin the transaction, and the rows. */
@@ -177,8 +178,12 @@ begin(Run *run, NwCopy *copy)
 	const char *id_type = d->path ? "text" : d->id_type ? d->id_type : "bigint";
 
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "BEGIN"));
+	if (run->o->new_set && nw_pg_relation(run->conn, run->o->table) != NULL)
+		nw_fatal("table %s is there already: --into-new-set wants a name that is free",
+		         run->o->table);
 	run->table = nw_embedding_table_open(run->conn, run->o->table, id_type, run->embedder->dim,
 	                                     run->o->append, run->o->replace);
+	nw_embedding_table_note(&run->table, run->embedder->identity, run->o->mix_models);
 	nw_copy_begin(copy, run->conn, run->table.relation);
 }
 
@@ -193,14 +198,37 @@ embed_batch(void *arg, int64_t seq, void *slot)
 
 	if (why != NULL)
 		return why;
-	out->n = in->n;
-	out->z = nw_embedder_run(run->embedder, in->images, in->n);
+	out->z = in->n > 0 ? nw_embedder_run(run->embedder, in->images, in->n) : NULL;
 	if (run->images)
+	{
+		out->n = in->n;
+		memcpy(out->row, in->row, (size_t) in->n * sizeof(int64_t));
+		out->n_bad = in->n_bad;
+		memcpy(out->why, in->why, (size_t) in->n_bad * sizeof(char *));
 		nw_batch_queue_return(run->images);
-	if (run->o->normalize)
-		normalize_rows(out->z, out->n, run->embedder->dim);
-	check_finite(run, out->z, out->n);
+	}
+	if (!nw_embedding_finite(out->z, (int64_t) out->n * run->embedder->dim))
+		return nw_printf("\"%s\" gave an embedding that is not a number", run->o->model.path);
 	return NULL;
+}
+
+/* Make room for a batch; its images only where they are kept there. */
+static void
+alloc_batch(Batch *b, const Run *run, size_t image_bytes)
+{
+	size_t n = (size_t) run->embedder->batch;
+
+	b->row = nw_alloc(n * sizeof(int64_t));
+	b->why = nw_alloc(n * sizeof(char *));
+	b->images = image_bytes > 0 ? nw_alloc0(image_bytes) : NULL;
+}
+
+static void
+free_batch(Batch *b)
+{
+	free(b->row);
+	free(b->why);
+	free(b->images);
 }
 
 static int
@@ -213,6 +241,14 @@ batches_ahead(const Run *run, size_t batch_bytes)
 	return n < MAX_AHEAD ? (int) n : MAX_AHEAD;
 }
 
+/* Say whether the rows have labels; where there are no rows, whether they would. */
+static bool
+labelled(const Run *run)
+{
+	return run->dataset->n_classes > 0 ||
+	       (run->dataset->n == 0 && (!run->o->dataset.table || run->o->dataset.label_column));
+}
+
 /* Push all images through the model into the table. */
 static void
 embed_all(Run *run)
@@ -222,18 +258,20 @@ embed_all(Run *run)
 	size_t bytes = (size_t) m->batch * nw_preprocess_size(&m->pre) * sizeof(float);
 	int ahead = batches_ahead(run, bytes);
 	int64_t n_batches = (run->dataset->n + m->batch - 1) / m->batch;
-	Batch batch[MAX_AHEAD];
+	Batch batch[MAX_AHEAD] = {{0}};
 	Batch embedded[MAX_AHEAD] = {{0}};
 	void *slots[MAX_AHEAD];
 	void *out_slots[MAX_AHEAD];
 	NwBatchQueue *embeddings;
 	NwProgressBar bar;
 	NwCopy copy;
-	int64_t done = 0;
+	int64_t done = 0; /* images, also those left out */
 
 	for (int i = 0; i < ahead; i++)
 	{
-		batch[i].images = nw_alloc0(bytes);
+		alloc_batch(&batch[i], run, bytes);
+		if (!on_cpu)
+			alloc_batch(&embedded[i], run, 0);
 		slots[i] = &batch[i];
 		out_slots[i] = on_cpu ? &batch[i] : &embedded[i];
 	}
@@ -248,9 +286,9 @@ embed_all(Run *run)
 	{
 		Batch *b = nw_batch_queue_take(embeddings);
 
-		write_rows(run, &copy, done, b->n, b->z);
+		write_rows(run, &copy, b);
 		free(b->z);
-		done += b->n;
+		done += b->n + b->n_bad;
 		nw_batch_queue_return(embeddings);
 		nw_progress_bar_show(&bar, done, "");
 	}
@@ -262,12 +300,14 @@ embed_all(Run *run)
 	write_head(run);
 	nw_dataset_whole(run->dataset); /* also of images that --per-class left out */
 	if (run->o->set)
-		register_set(run, &run->table, run->o->set, run->dataset->n_classes > 0,
-		             run->o->replace || run->o->append);
+		register_set(run, &run->table, run->o->set, labelled(run), run->o->replace);
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "COMMIT"));
 	nw_progress_bar_end(&bar, done, "");
 	for (int i = 0; i < ahead; i++)
-		free(batch[i].images);
+	{
+		free_batch(&batch[i]);
+		free_batch(&embedded[i]);
+	}
 }
 
 /* Carry out "nwhead embed". */
@@ -278,8 +318,8 @@ nw_embed(NwEmbedSettings *o)
 	NwRuntime *rt;
 
 	run.dataset = nw_dataset_open(&o->dataset, false);
-	rt = nw_runtime_open(o->threads, o->profile);
-	run.device = nw_device_choose(rt, o->device);
+	rt = nw_runtime_open(o->model.threads, o->model.profile);
+	run.device = nw_device_choose(rt, o->model.device);
 	run.at_a_time = nw_runtime_threads(rt) < MAX_AT_A_TIME ? nw_runtime_threads(rt) : MAX_AT_A_TIME;
 	o->model.runs = run.device == NW_DEVICE_CPU ? run.at_a_time : 1;
 	run.embedder = nw_embedder_open(rt, run.device, &o->model);
@@ -289,9 +329,11 @@ nw_embed(NwEmbedSettings *o)
 		free(nw_pg_extension(run.conn, "nwhead")); /* better now than after the work */
 	embed_all(&run);
 	if (!o->quiet)
-		nw_info("%lld embeddings of %d dimensions in table %s%s%s", (long long) run.dataset->n,
-		        run.embedder->dim, run.table.relation, o->set ? ", registered as " : "",
-		        o->set ? o->set : "");
+		nw_info("%lld embeddings of %d dimensions %s table %s%s%s", (long long) run.written,
+		        run.embedder->dim, o->append ? "added to" : "in", run.table.relation,
+		        o->set ? ", registered as " : "", o->set ? o->set : "");
+	if (run.bad > 0)
+		nw_info("%lld images could not be read and were left out", (long long) run.bad);
 	PQfinish(run.conn);
 	nw_embedder_close(run.embedder);
 	nw_fitted_free(run.fitted);

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 
 #include "data/dataset.h"
-#include "ort/device.h"
 #include "run/embedder.h"
 
 typedef struct NwEmbedSettings
@@ -15,16 +14,16 @@ typedef struct NwEmbedSettings
 	NwDatasetOptions dataset;
 	NwEmbedderOptions model;
 	const char *table;
+	const char *new_set;  /* what both table and set are to be new for, or NULL */
 	const char *set;      /* to register the table as, or NULL */
 	const char *head_set; /* where the head of an FC model goes; NULL: named after the set */
 	const char *kernel;   /* NULL: the model's */
 	double tau;           /* 0: the model's */
 	bool append;          /* add to the rows there are */
 	bool replace;         /* delete them first */
-	bool normalize;       /* scale embeddings to length 1 */
-	NwDevice device;
-	int threads;         /* 0: one for each core */
-	const char *profile; /* where ONNX Runtime's goes, or NULL */
+	bool skip_existing;   /* add only those whose id is not there */
+	bool mix_models;      /* add to rows of another model */
+	bool skip_bad;        /* leave out images that cannot be read */
 	bool quiet;
 } NwEmbedSettings;
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "base/model_note.h"
 #include "base/text.h"
 #include "data/image.h"
 #include "graph/meta.h"
@@ -279,6 +280,24 @@ learn_dim(NwEmbedder *e, const char *path)
 	free(blank);
 }
 
+/* Name a model: as its metadata do, else as its file. */
+static char *
+identify(const NwMetas *meta, const char *path, const NwBuf *bytes)
+{
+	const char *said = nw_meta_get(meta, "name");
+	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	size_t len = strlen(base);
+	char *name;
+	char *identity;
+
+	if (len > 5 && strcmp(base + len - 5, ".onnx") == 0)
+		len -= 5;
+	name = said && *said ? nw_strdup(said) : nw_printf("%.*s", (int) len, base);
+	identity = nw_model_identity(name, bytes->data, bytes->len);
+	free(name);
+	return identity;
+}
+
 NwEmbedder *
 nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o)
 {
@@ -290,6 +309,7 @@ nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o)
 	nw_read_file(o->path, &bytes);
 	m = nw_model_parse(o->path, &bytes);
 	nw_model_metas(m, &e->meta);
+	e->identity = identify(&e->meta, o->path, &bytes);
 	if (nw_meta_get(&e->meta, "nwhead.head") &&
 	    strcmp(nw_meta_get(&e->meta, "nwhead.head"), "fc") == 0)
 		read_head(e, m, o->path);
@@ -305,6 +325,7 @@ nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o)
 	e->pre.width = meta_int(&e->meta, "nwhead.width");
 	choose_ports(e, o);
 	settle_preprocess(e, o);
+	e->normalize = o->normalize;
 	learn_dim(e, o->path);
 	if (e->dim < 1)
 		nw_fatal("\"%s\" makes embeddings without dimensions", o->path);
@@ -328,6 +349,21 @@ pool(float *out, const float *in, int64_t rows, int64_t places)
 	}
 }
 
+/* Scale rows to length 1. */
+static void
+normalize_rows(float *z, int n, int dim)
+{
+	for (int i = 0; i < n; i++, z += dim)
+	{
+		double sum = 0;
+
+		for (int j = 0; j < dim; j++)
+			sum += (double) z[j] * z[j];
+		for (int j = 0; j < dim && sum > 0; j++)
+			z[j] = (float) (z[j] / sqrt(sum));
+	}
+}
+
 /* Compute the embeddings [n, dim] of images, the caller's to free; any thread may ask. */
 float *
 nw_embedder_run(const NwEmbedder *e, float *images, int n)
@@ -346,7 +382,25 @@ nw_embedder_run(const NwEmbedder *e, float *images, int n)
 	else
 		pool(result, nw_value_floats(out), (int64_t) n * e->dim, places);
 	nw_value_free(out);
+	if (e->normalize)
+		normalize_rows(result, n, e->dim);
 	return result;
+}
+
+/* Say whether numbers can go to a database. */
+bool
+nw_embedding_finite(const float *z, int64_t n)
+{
+	int bad = 0;
+
+	for (int64_t i = 0; i < n; i++)
+	{
+		int32_t bits;
+
+		memcpy(&bits, &z[i], 4);
+		bad |= (bits & 0x7fffffff) > 0x7f7fffff; /* by bits, several at a time */
+	}
+	return !bad;
 }
 
 void
@@ -357,6 +411,7 @@ nw_embedder_close(NwEmbedder *e)
 		free(e->class_name[i]);
 	free(e->class_name);
 	free(e->head);
+	free(e->identity);
 	free(e->input);
 	free(e->output);
 	nw_metas_free(&e->meta);

@@ -5,6 +5,7 @@
 #define NW_EMBEDDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "data/image.h"
 #include "graph/meta.h"
@@ -23,19 +24,25 @@ typedef struct NwEmbedderOptions
 	double std[3];
 	int n_mean; /* 0: as the model has it */
 	int n_std;
-	int batch; /* images of a run */
-	int runs;  /* at a time, by as many threads; 0: one */
+	int batch;      /* images of a run */
+	int runs;       /* at a time, by as many threads; 0: one */
+	bool normalize; /* scale embeddings to length 1 */
+	NwDevice device;
+	int threads;         /* 0: one for each core */
+	const char *profile; /* where ONNX Runtime's goes, or NULL */
 } NwEmbedderOptions;
 
 typedef struct NwEmbedder
 {
 	NwSession *session;
 	NwMetas meta;
+	char *identity; /* its name and its bytes' digest */
 	NwPreprocess pre;
 	char *input;
 	char *output;
 	int batch;  /* images of a run */
 	bool fixed; /* the model takes no other number */
+	bool normalize;
 	int dim;
 	int classes;  /* of an FC head; 0 where there is none */
 	int head_dim; /* what the head was made for: dim, or the model is refused */
@@ -45,6 +52,7 @@ typedef struct NwEmbedder
 
 NwEmbedder *nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o);
 float *nw_embedder_run(const NwEmbedder *e, float *images, int n);
+bool nw_embedding_finite(const float *z, int64_t n);
 void nw_embedder_close(NwEmbedder *e);
 
 #endif

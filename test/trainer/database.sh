@@ -1,0 +1,764 @@
+# shellcheck shell=bash disable=SC2154
+#
+# The trainer's tests that need a server; test/trainer/run sources this.
+
+# ------------------------------------------------------------------ database
+
+sql() {
+	psql -XAtq -v ON_ERROR_STOP=1 -c "$1"
+}
+
+# is VALUE SQL: the query's answer must be that.
+is() {
+	local got
+	got=$(sql "$2") || return
+	echo "$2 -> $got"
+	[ "$got" = "$1" ]
+}
+
+embed=("$nwhead" embed --device cpu --quiet)
+
+in_database() {
+	sql 'CREATE EXTENSION IF NOT EXISTS vector' >>"$log" 2>&1
+	t "embed creates a table" "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" --table rows
+	t "all rows are there" is '400|4|16' "SELECT count(*), count(DISTINCT label), max(vector_dims(embedding)) FROM rows"
+	t "the vectors are the model's" vectors
+	fails "rows are not mixed unasked" 1 'has rows already: give --append or --replace' "${embed[@]}" \
+		--model "$work/learned.onnx" "${small[@]}" --table rows
+	t "--replace" "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" --table rows --replace
+	t "replaced, not added" is 400 "SELECT count(*) FROM rows"
+	fails "a duplicate id" 1 'duplicate key' "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" --table rows --append
+	t "nothing was added" is 400 "SELECT count(*) FROM rows"
+	t "a folder: ids are paths" "${embed[@]}" --model "$work/learned.onnx" --images "$work/photos" --table 'public."Pho tos"'
+	t "paths and classes" is 'class-0/0.jpg|class-0' "SELECT id, label FROM \"Pho tos\" ORDER BY id LIMIT 1"
+	fails "a table of another dimension" 1 'is of type vector\(16\), and vector\(24\) is needed' "${embed[@]}" \
+		--model "$work/mixed17.onnx" --images "$work/photos" --table 'public."Pho tos"' --append --mean 0,0,0 --std 1,1,1
+	t "a third-party model by options" "${embed[@]}" --model "$work/mixed17.onnx" --images "$work/photos" --table third \
+		--mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --resize 36 --normalize --batch 5
+	t "its vectors have length 1" is t "SELECT bool_and(abs(vector_norm(embedding) - 1) < 1e-5) FROM third"
+	t "an inner tensor by name" "${embed[@]}" --model "$work/mixed17.onnx" --images "$work/photos" --table inner_ \
+		--output "$(inner_tensor)" --input-size 32
+	t "size, mean and deviation by options, against PyTorch" other_maker
+	t "one thread gives the same rows" threads 1
+	t "five threads give the same rows" threads 5
+	t "a GPU gives the same rows" with_gpu gpu_rows
+	embed_bad_input
+	printf '%s\n' zero one two three >"$work/names"
+	t "names for labels" "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" --class-names "$work/names" --table names \
+		--per-class 5
+	t "they are in the table" is 'one,three,two,zero|20' "SELECT string_agg(DISTINCT label, ','), count(*) FROM names"
+	printf '%s\n' zero one >"$work/names"
+	fails "too few names" 1 'no name for label 2' "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" \
+		--class-names "$work/names" --table again
+	t "images without classes" "${embed[@]}" --model "$work/learned.onnx" --images "$work/photos/class-1" --table plain
+	t "have no label" is '16|0' "SELECT count(*), count(label) FROM plain"
+	t "a fixed batch size" "${embed[@]}" --model "$work/token.onnx" --images "$work/photos" --table fixed
+	t "all of its rows" is 64 "SELECT count(*) FROM fixed"
+	t "images in a table" bytea_table
+	t "ids and classes of a table" is 't|64' "SELECT bool_and(a.label = b.kind), count(*) FROM from_bytea a JOIN pictures b USING (id)"
+	t "training from a table" "$nwhead" train --table pictures --image data --label kind --arch cnn --size 16 --steps 3 \
+		--supports 8 --queries 8 --device cpu --quiet --out "$work/table.onnx"
+	sql "INSERT INTO pictures VALUES (gen_random_uuid(), 'class-0', 'no image')" >>"$log" 2>&1
+	fails "a row that is no image" 1 'could not read image "[0-9a-f-]{36}" of table "pictures"' "${embed[@]}" \
+		--model "$work/learned.onnx" --from-table pictures --image data --label kind --table again
+	t "and no table for it" is t "SELECT to_regclass('again') IS NULL"
+	fails "a column that is not there" 1 'column "nose" does not exist' "${embed[@]}" --model "$work/learned.onnx" \
+		--from-table pictures --image nose --table again
+	fails "a table that is not there" 1 'table "nowhere" does not exist' "${embed[@]}" --model "$work/learned.onnx" \
+		--from-table nowhere --image data --table again
+	if [ "$(sql "SELECT count(*) FROM pg_available_extensions WHERE name = 'nwhead'")" = 1 ]; then
+		fails "the extension is needed to register" 1 'CREATE EXTENSION nwhead CASCADE' "${embed[@]}" \
+			--model "$work/learned.onnx" "${small[@]}" --table other --set other
+		sql 'CREATE EXTENSION nwhead' >>"$log" 2>&1
+		t "embed registers a set" "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" --table named --set named
+		t "with kernel and temperature" is 'euclidean|1|16' "SELECT kernel, tau, dim FROM nw_sets WHERE name = 'named'"
+		t "predictions from it are right" is t "SELECT avg((nw_predict(embedding, 'named') = label)::int) > 0.9 FROM named"
+		t "an FC model" "${embed[@]}" --model "$work/learned-fc.onnx" "${small[@]}" --table fc --set fc
+		t "its head is a set" is 'dot|4' "SELECT kernel, (SELECT count(*) FROM fc_head) FROM nw_sets WHERE name = 'fc_head'"
+		t "the head predicts" is t "SELECT avg((nw_predict(embedding, 'fc_head') = label)::int) > 0.9 FROM fc"
+		t "images without classes as a set" "${embed[@]}" --model "$work/learned.onnx" --images "$work/photos/class-1" \
+			--table plain --set plain --replace
+		t "it has no label" is t "SELECT label IS NULL FROM nw_sets WHERE name = 'plain'"
+		fails "a set's name that is taken" 1 'already registered' "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" \
+			--table other --set named
+		t "and no table for that either" is t "SELECT to_regclass('other') IS NULL"
+	fi
+	kill_
+}
+
+# Compare a table's vectors with what the model says, through pgvector's text form.
+vectors() {
+	sql "SELECT embedding FROM rows ORDER BY id" >"$work/vectors.txt" &&
+		"$bin/test-infer" vectors "$work/learned.onnx" "$work/small-images.gz" "$work/small-labels.gz" "$work/vectors.txt"
+}
+
+# A model that takes images of any size, all said by options.
+other_maker() {
+	"${embed[@]}" --model "$work/open.onnx" "${small[@]}" --table open --output features --input-size 24 --resize 30 \
+		--mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --batch 7 &&
+		sql "SELECT embedding FROM open ORDER BY id" >"$work/vectors.txt" &&
+		"$python" "$here/embedcheck.py" open "$work/small-images.gz" "$work/vectors.txt" 24 30 0.485,0.456,0.406 \
+			0.229,0.224,0.225
+}
+
+# Batches at a time, and where each ends up, must not show: threads N
+threads() {
+	"${embed[@]}" --model "$work/learned.onnx" "${small[@]}" --table by_threads --replace --threads "$1" --batch 3 &&
+		is '400|t' "SELECT count(*), bool_and(a.label = b.label AND a.embedding <-> b.embedding < 1e-5 * vector_norm(b.embedding))
+			FROM by_threads a JOIN rows b USING (id)"
+}
+
+# The software GPU, which embeds one batch after another while others are decoded.
+gpu_rows() {
+	VK_ICD_FILENAMES=$build/lavapipe/icd.json XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-/tmp} "$nwhead" embed --device webgpu \
+		--quiet --model "$work/learned.onnx" "${small[@]}" --table by_gpu --batch 16 &&
+		is '400|t' "SELECT count(*), bool_and(a.label = b.label AND a.embedding <-> b.embedding < 1e-4 * vector_norm(b.embedding))
+			FROM by_gpu a JOIN rows b USING (id)"
+}
+
+# What embed refuses, and that it leaves no table behind.
+embed_bad_input() {
+	local run=("${embed[@]}" --table again) open=(--model "$work/open.onnx") d=$work/bad-embed
+	rm -rf "$d" && cp -r "$work/photos" "$d"
+	head -c 400 "$work/photos/class-3/3.jpg" >"$d/class-3/3.jpg"
+	fails "an image that is cut" 1 'could not read image ".*class-3/3.jpg"' "${run[@]}" --model "$work/learned.onnx" --images "$d"
+	head -c 30000 "$work/small-images.gz" >"$d/cut.gz"
+	fails "images that are cut" 1 'could not read ".*cut.gz"' "${run[@]}" --model "$work/learned.onnx" \
+		--idx "$d/cut.gz" "$work/small-labels.gz"
+	fails "cut behind the images wanted" 1 'could not read ".*cut.gz"' "${run[@]}" --model "$work/learned.onnx" \
+		--idx "$d/cut.gz" "$work/small-labels.gz" --per-class 1 --subset-seed 3
+	(gzip -dc "$work/small-images.gz" && echo more) >"$d/long"
+	fails "more images than the header says" 1 'holds 102405 bytes where its header says 102400' "${run[@]}" \
+		--model "$work/learned.onnx" --idx "$d/long" "$work/small-labels.gz"
+	printf '\0\0\10\3\0\0\1\220\0\0\1\0\0\0\1\0no image' >"$d/short"
+	fails "fewer images than the header says" 1 'short" is too short for the 26214400 bytes that its header says' "${run[@]}" \
+		--model "$work/learned.onnx" --idx "$d/short" "$work/small-labels.gz"
+	fails "a model that is not there" 1 'could not read ".*none.onnx"' "${run[@]}" "${small[@]}" --model "$d/none.onnx"
+	fails "a model that is none, to embed" 1 'not an ONNX model' "${run[@]}" "${small[@]}" --model "$work/small-images.gz"
+	fails "a model without a size" 1 'give --input-size' "${run[@]}" "${small[@]}" "${open[@]}"
+	fails "a size that the model has not" 1 'takes images of 32 x 32, not 48 x 48' "${run[@]}" "${small[@]}" --model "$work/mixed17.onnx" \
+		--input-size 48
+	fails "one mean for three channels" 1 '--mean and --std want 3 numbers' "${run[@]}" "${small[@]}" "${open[@]}" \
+		--input-size 24 --mean 0.5
+	fails "a deviation of 0" 1 '--std wants numbers above 0' "${run[@]}" "${small[@]}" "${open[@]}" --input-size 24 --std 1,0,1
+	fails "a tensor that is not there" 1 'has no output "nose"' "${run[@]}" "${small[@]}" "${open[@]}" --input-size 24 --output nose
+	fails "embeddings that are no numbers" 1 'nan.onnx" gave an embedding that is not a number' "${run[@]}" "${small[@]}" \
+		--model "$work/nan.onnx"
+	t "and no table for any of these" is t "SELECT to_regclass('again') IS NULL"
+}
+
+inner_tensor() {
+	"$bin/test-infer" inner "$work/mixed17.onnx"
+}
+
+bytea_table() {
+	sql "CREATE TABLE pictures (id uuid, kind varchar(20), data bytea)" || return
+	(cd "$work/photos" && for f in */*; do
+		printf "INSERT INTO pictures VALUES (gen_random_uuid(), '%s', '\\\\x%s');\n" "${f%/*}" "$(od -An -v -tx1 "$f" | tr -d ' \n')"
+	done) | psql -Xq -v ON_ERROR_STOP=1 || return
+	"${embed[@]}" --model "$work/learned.onnx" --from-table pictures --image data --label kind --table from_bytea
+}
+
+# Wait until an embed run has its COPY open.
+await_copy() {
+	local i
+	for ((i = 0; i < 400; i++)); do
+		[ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY %' AND state = 'active'")" = 1 ] && return
+		sleep 0.02
+	done
+	return 1
+}
+
+# End an embed run in mid-COPY some way: the table must hold the old rows alone.  The
+# run stands still meanwhile, so that it cannot end by itself on a busy machine.
+#   killed HOW STATUS [PATTERN], where HOW gets the program's process id
+killed() {
+	local pid status before
+	before=$(sql "SELECT count(*), sum(id), md5(string_agg(embedding::text, ',' ORDER BY id)) FROM rows")
+	env --default-signal=INT "$nwhead" embed --device cpu --quiet --model "$work/slow.onnx" \
+		--idx "$work/many-images.gz" "$work/many-labels.gz" --table rows --replace --batch 4 2>"$work/killed.txt" &
+	pid=$!
+	await_copy || return
+	kill -STOP $pid
+	"$1" $pid
+	kill -CONT $pid
+	wait $pid
+	status=$?
+	echo "status $status"
+	cat "$work/killed.txt"
+	[ $status = "$2" ] || return
+	[ -z "${3-}" ] || grep -Eq -- "$3" "$work/killed.txt" || return
+	is "$before" "SELECT count(*), sum(id), md5(string_agg(embedding::text, ',' ORDER BY id)) FROM rows"
+}
+
+kill_program() { kill -KILL "$1"; }
+interrupt_program() { kill -INT "$1"; }
+drop_connection() { sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY %'"; }
+crash_server() {
+	kill -KILL "$(sql "SELECT pid FROM pg_stat_activity WHERE query LIKE 'COPY %'")"
+	local i
+	for ((i = 0; i < 200; i++)); do
+		sql 'SELECT 1' >/dev/null 2>&1 && return
+		sleep 0.1
+	done
+}
+
+kill_() {
+	"$nwhead" train "${small[@]}" --arch resnet18-small --width 16 --dim 16 --steps 1 --queries 2 --supports 4 \
+		--device cpu --quiet --out "$work/slow.onnx" >>"$log" 2>&1
+	"$bin/test-makeimages" idx "$work/many" 4000 4 16
+	t "kill -9 in mid-COPY: the old rows" killed kill_program 137
+	t "Ctrl-C in mid-COPY: the old rows" killed interrupt_program 130
+	t "a lost connection: the old rows" killed drop_connection 1 'lost the connection|terminating connection'
+	t "a crashed server: the old rows" killed crash_server 1 'lost the connection|terminated abnormally'
+	t "and then all the new ones" "${embed[@]}" --model "$work/slow.onnx" --idx "$work/many-images.gz" \
+		"$work/many-labels.gz" --table rows --replace
+	t "indeed all" is 4000 "SELECT count(*) FROM rows"
+}
+
+# Run a part as a child of a cluster; it leaves its counts in a file.
+in_cluster() {
+	rm -f "$work/counts"
+	"$cluster" run "$0" --in-cluster "$1" >>"$work/database.out" 2>&1
+	if [ -e "$work/counts" ]; then
+		grep '^not ok' "$work/database.out"
+		read -r p f <"$work/counts"
+		passed=$((passed + p))
+		failed=$((failed + f))
+	else
+		cat "$work/database.out" >>"$log"
+		judge 1 "a cluster for the tests of $1"
+	fi
+	rm -f "$work/database.out"
+}
+
+database() {
+	"$nwhead" train "${small[@]}" "${quick[@]}" --steps 200 --head fc --queries 64 --out "$work/learned-fc.onnx" \
+		>>"$log" 2>&1
+	for kind in open nan; do
+		"$python" -W ignore "$here/make_backbone.py" "$work/$kind.onnx" 13 $kind >>"$log" 2>&1
+	done
+	in_cluster in_database
+}
+
+# ------------------------------------------------------------------ embed, day after day
+
+everyday() {
+	in_cluster embed_everyday
+}
+
+# A folder to which pictures come, two of them broken: 12 of class-0, then 12 of class-1.
+make_inbox() {
+	rm -rf "$work/inbox" && mkdir -p "$work/inbox" && cp -r "$work/photos/class-0" "$work/inbox/"
+}
+
+# A run says this on stderr, of all that it says: said PATTERN COUNT
+said() {
+	[ "$(grep -Ec -- "$1" "$work/said")" = "$2" ]
+}
+
+embed_said() {
+	"$nwhead" embed --device cpu --model "$work/learned.onnx" "$@" 2>"$work/said"
+	local status=$?
+	cat "$work/said"
+	return $status
+}
+
+embed_everyday() {
+	local n more=("${embed[@]}" --model "$work/learned.onnx" --images "$work/inbox" --table inbox)
+	sql 'CREATE EXTENSION nwhead CASCADE' >>"$log" 2>&1
+	make_inbox
+	n=$(find "$work/inbox" -type f | wc -l)
+	t "a first day" "${more[@]}" --skip-existing --set inbox
+	t "its rows" is "$n" "SELECT count(*) FROM inbox"
+	sql "SELECT nw_set_tau('inbox', 0.125)" >>"$log" 2>&1
+	cp -r "$work/photos/class-1" "$work/inbox/"
+	sql "CREATE TABLE before AS SELECT id, ctid AS place FROM inbox" >>"$log" 2>&1
+	t "a second day" "${more[@]}" --skip-existing --set inbox
+	t "adds what is new" is "$((2 * n))|$n" \
+		"SELECT count(*), count(b.id) FROM inbox i LEFT JOIN before b ON b.id = i.id AND b.place = i.ctid"
+	t "and leaves the set's temperature" is '0.125|euclidean|label' \
+		"SELECT tau, kernel, label FROM nw_sets WHERE name = 'inbox'"
+	t "a day without anything new" "${more[@]}" --skip-existing --set inbox
+	t "adds nothing" is $((2 * n)) "SELECT count(*) FROM inbox"
+	t "--tau of a set that is there" "${more[@]}" --skip-existing --set inbox --tau 0.5
+	t "changes it alone" is '0.5|euclidean|label' "SELECT tau, kernel, label FROM nw_sets WHERE name = 'inbox'"
+	t "--kernel of a set that is there" "${more[@]}" --append --skip-existing --set inbox --kernel cosine
+	t "changes that alone" is '0.5|cosine|label' "SELECT tau, kernel, label FROM nw_sets WHERE name = 'inbox'"
+	fails "a set of another table" 1 'already registered' "${embed[@]}" --model "$work/learned.onnx" \
+		--images "$work/inbox" --table other --skip-existing --set inbox
+	t "and no table for it" is t "SELECT to_regclass('other') IS NULL"
+	fails "--skip-existing with --replace" 2 'only one of --skip-existing and --replace' "${more[@]}" --skip-existing --replace
+	t "--replace" "${more[@]}" --replace --set inbox
+	t "takes the settings of the model" is '1|euclidean' "SELECT tau, kernel FROM nw_sets WHERE name = 'inbox'"
+	t "numbers as ids" "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" --table numbers --per-class 5
+	t "are known again" "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" --table numbers --skip-existing
+	t "each once" is 400 "SELECT count(*) FROM numbers"
+	embed_bad_pictures "$n"
+	embed_from_rows
+	embed_nothing
+}
+
+# Pictures that cannot be read: embed_bad_pictures N, of each class
+embed_bad_pictures() {
+	local i all=("--images" "$work/inbox" --table bad) n=$1
+	for ((i = 0; i < 12; i++)); do
+		echo text >"$work/inbox/class-1/bad$i.png"
+	done
+	fails "a bad picture ends the run" 1 'could not read image ".*bad0.png": neither JPEG nor PNG' "${embed[@]}" \
+		--model "$work/learned.onnx" "${all[@]}"
+	t "--skip-bad goes on" embed_said "${all[@]}" --skip-bad --batch 7
+	t "all others are there" is "$((2 * n))|0" "SELECT count(*), count(*) FILTER (WHERE id LIKE '%bad%') FROM bad"
+	t "some are named" said '^nwhead: left out: could not read image ".*/bad[0-9]+.png": neither JPEG nor PNG' 10
+	t "and all are counted" said '^nwhead: 12 images could not be read and were left out' 1
+	t "every vector is its picture's" is t "SELECT bool_and(a.embedding <-> b.embedding < 1e-5) FROM bad a JOIN inbox b USING (id)"
+	rm "$work"/inbox/class-?/[0-9]*
+	t "nothing but bad pictures" embed_said --images "$work/inbox" --table bad --skip-bad --append
+	t "adds nothing" is $((2 * n)) "SELECT count(*) FROM bad"
+	t "a GPU leaves out the same" with_gpu bad_on_gpu
+}
+
+bad_on_gpu() {
+	make_inbox && echo text >"$work/inbox/class-0/1bad.png" &&
+		VK_ICD_FILENAMES=$build/lavapipe/icd.json XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-/tmp} "$nwhead" embed --device webgpu \
+			--quiet --model "$work/learned.onnx" --images "$work/inbox" --table gpu_bad --batch 3 --skip-bad &&
+		is 't|16' "SELECT bool_and(a.embedding <-> b.embedding < 1e-3), count(*) FROM gpu_bad a JOIN bad b USING (id)"
+}
+
+embed_from_rows() {
+	local from=("${embed[@]}" --model "$work/learned.onnx" --from-table pictures --image data --label kind)
+	t "rows of a table" bytea_table
+	sql "INSERT INTO pictures SELECT gen_random_uuid(), kind, data FROM pictures LIMIT 5" >>"$log" 2>&1
+	t "--skip-existing asks the table" "${from[@]}" --table from_bytea --skip-existing
+	t "for what it has not" is '69|69' "SELECT count(*), count(DISTINCT id) FROM from_bytea"
+	sql "INSERT INTO pictures VALUES ('00000000-0000-0000-0000-00000000000a', 'class-0', 'no image')" >>"$log" 2>&1
+	fails "a bad row has its id named" 1 \
+		'could not read image "00000000-0000-0000-0000-00000000000a" of table "pictures": neither JPEG nor PNG' \
+		"${from[@]}" --table from_bytea --skip-existing
+	t "and can be left out" "${from[@]}" --table from_bytea --skip-existing --skip-bad
+	t "nothing was added" is 69 "SELECT count(*) FROM from_bytea"
+}
+
+# Sources without anything in them.
+embed_nothing() {
+	mkdir -p "$work/void"
+	t "an empty folder" "${embed[@]}" --model "$work/learned.onnx" --images "$work/void" --table void --set void
+	t "gives an empty table" is '0|16|label' "SELECT (SELECT count(*) FROM void), dim, label FROM nw_sets WHERE name = 'void'"
+	sql "CREATE TABLE none (id int, data bytea)" >>"$log" 2>&1
+	t "an empty table" "${embed[@]}" --model "$work/learned.onnx" --from-table none --image data --table none_too
+	t "gives another" is 0 "SELECT count(*) FROM none_too"
+}
+
+# ------------------------------------------------------------------ which model made what
+
+models() {
+	cp "$work/learned.onnx" "$work/renamed.onnx"
+	"$nwhead" train "${small[@]}" "${quick[@]}" --steps 2 --seed 9 --out "$work/second.onnx" >>"$log" 2>&1
+	in_cluster models_noted
+}
+
+# The comment of a table's embeddings: note TABLE
+note="SELECT col_description('%s'::regclass, (SELECT attnum FROM pg_attribute WHERE attrelid = '%s'::regclass AND attname = 'embedding'))"
+
+noted() {
+	# shellcheck disable=SC2059
+	is "$1" "$(printf "$note" "$2" "$2")"
+}
+
+models_noted() {
+	local a b run=("${embed[@]}" "${small[@]}" --per-class 3)
+	a="nwhead model: learned sha256:$(sha256sum <"$work/learned.onnx" | cut -d' ' -f1)"
+	b="nwhead model: second sha256:$(sha256sum <"$work/second.onnx" | cut -d' ' -f1)"
+	sql 'CREATE EXTENSION nwhead CASCADE' >>"$log" 2>&1
+	t "a new table" "${run[@]}" --model "$work/learned.onnx" --table m --set m
+	t "says which model made its rows" noted "$a" m
+	fails "rows of another model are not added" 1 \
+		'table public.m has embeddings of another model \(learned sha256:[0-9a-f]{64}\): give --replace, --into-new-set or --mix-models' \
+		"${embed[@]}" "${small[@]}" --model "$work/second.onnx" --table m --skip-existing
+	t "nothing was added" is 12 "SELECT count(*) FROM m"
+	t "the same file by another name" "${embed[@]}" "${small[@]}" --per-class 4 --model "$work/renamed.onnx" --table m --skip-existing
+	t "is the same model" noted "$a" m
+	t "--replace" "${run[@]}" --model "$work/second.onnx" --table m --replace
+	t "changes the note" noted "$b" m
+	sql "COMMENT ON COLUMN m.embedding IS E'made by hand\n$b\n''quoted'' \\\\ so'" >>"$log" 2>&1
+	t "--mix-models" "${embed[@]}" "${small[@]}" --per-class 5 --model "$work/learned.onnx" --table m --skip-existing --mix-models
+	t "notes both, beside other text" noted "made by hand
+$b
+'quoted' \\ so
+$a" m
+	fails "mixed stays mixed" 1 'another model' "${embed[@]}" "${small[@]}" --model "$work/learned.onnx" --table m --skip-existing
+	t "an emptied table" sql "DELETE FROM m"
+	t "is anyone's" "${run[@]}" --model "$work/learned.onnx" --table m
+	t "and its note too" noted "made by hand
+'quoted' \\ so
+$a" m
+	sql "CREATE TABLE theirs AS SELECT * FROM m" >>"$log" 2>&1
+	t "rows of an unknown model" "${embed[@]}" "${small[@]}" --model "$work/second.onnx" --table theirs --skip-existing
+	t "stay unknown" noted '' theirs
+	t "--into-new-set" "${run[@]}" --model "$work/second.onnx" --into-new-set 'Birds "2"'
+	t "a table and a set" is '12|Birds "2"|public."Birds ""2"""' \
+		"SELECT (SELECT count(*) FROM \"Birds \"\"2\"\"\"), name, relation FROM nw_sets WHERE name LIKE 'Birds%'"
+	fails "only once" 1 'is there already: --into-new-set wants a name that is free' "${run[@]}" --model "$work/second.onnx" \
+		--into-new-set 'Birds "2"'
+	t "in a table of another name" "${run[@]}" --model "$work/second.onnx" --into-new-set three --table '"t hree"'
+	t "likewise" is 'public."t hree"' "SELECT relation FROM nw_sets WHERE name = 'three'"
+	fails "a set's name that is taken" 1 'already registered' "${run[@]}" --model "$work/second.onnx" --into-new-set three --table four
+	fails "--into-new-set with --append" 2 'goes without' "${run[@]}" --model "$work/second.onnx" --into-new-set x --append
+	sql "CREATE ROLE adder LOGIN; GRANT SELECT, INSERT ON m TO adder; COMMENT ON COLUMN m.embedding IS NULL; DELETE FROM m" >>"$log" 2>&1
+	t "whoever may only add rows" env PGUSER=adder "${run[@]}" --model "$work/learned.onnx" --table m
+	t "adds them without a note" noted '' m
+}
+
+# ------------------------------------------------------------------ classify
+
+classify_() {
+	"$nwhead" train "${small[@]}" "${quick[@]}" --steps 2 --seed 9 --out "$work/second.onnx" >>"$log" 2>&1
+	in_cluster classify_files
+}
+
+# Judge lines of JSON against the database's own answers: json_answers TOP FILE...
+json_answers() {
+	local top=$1
+	shift
+	"$nwhead" classify --device cpu --model "$work/learned.onnx" --set birds --json --batch 3 --top "$top" "$@" >"$work/answers.json" || return
+	cat "$work/answers.json"
+	sql "SELECT json_build_object('file', '$work/photos/' || b.id, 'label', c.label, 'confidence', c.confidence, 'reasons',
+			(SELECT coalesce(json_agg(json_build_object('id', support_id, 'label', label, 'distance', distance, 'weight', weight)
+				ORDER BY weight DESC), '[]') FROM nw_weights(b.embedding, 'birds', greatest($top, 1)) WHERE $top > 0))
+		FROM birds b, nw_classify(b.embedding, 'birds') c" >"$work/wanted.json" &&
+		"$python" - "$work/answers.json" "$work/wanted.json" "$@" <<-'PY'
+			import json, sys
+			got = [json.loads(l) for l in open(sys.argv[1])]
+			want = {w['file']: w for w in (json.loads(l) for l in open(sys.argv[2]))}
+			assert [g['file'] for g in got] == sys.argv[3:], got
+			def near(a, b):
+			    if isinstance(a, dict):
+			        return a.keys() == b.keys() and all(near(a[k], b[k]) for k in a)
+			    if isinstance(a, list):
+			        return len(a) == len(b) and all(map(near, a, b))
+			    if isinstance(a, float) or isinstance(b, float):
+			        return abs(a - b) <= 1e-4 * (1 + abs(b))
+			    return a == b
+			for g in got:
+			    assert near(g, want[g['file']]), (g, want[g['file']])
+		PY
+}
+
+# The standard output and the status of a run: answers STATUS PATTERN OPTION...
+answers() {
+	local status=$1 pattern=$2 got
+	shift 2
+	"$nwhead" classify --device cpu --model "$work/learned.onnx" --set birds "$@" >"$work/answers" 2>"$work/said"
+	got=$?
+	cat "$work/answers" "$work/said"
+	[ $got = "$status" ] && grep -Eq -- "$pattern" "$work/answers"
+}
+
+classify_files() {
+	local one=$work/photos/class-1/1.jpg odd=$work/od\"d$'\n'\\$'\351'.jpg
+	local c=("$nwhead" classify --device cpu --model "$work/learned.onnx")
+	sql 'CREATE EXTENSION nwhead CASCADE' >>"$log" 2>&1
+	t "a set to ask" "${embed[@]}" --model "$work/learned.onnx" --images "$work/photos" --table birds --set birds
+	t "one picture" answers 0 "^$one: class-1 \([01]\.[0-9]{4}\)\$" "$one"
+	t "with three reasons" test "$(grep -Ec '^    [01]\.[0-9]{4}  class-[0-3]  class-[0-3]/[0-9]+\.(jpg|png)$' "$work/answers")" = 3
+	t "and no warning" test ! -s "$work/said"
+	t "many pictures, as the database has them" json_answers 4 "$work"/photos/class-?/1*.??? "$one"
+	t "no reasons" json_answers 0 "$one"
+	t "the standard input" stdin_answer "$one"
+	cp "$one" "$odd"
+	t "a name that is hard to write" json_name "$odd"
+	rm -f "$odd"
+	echo text >"$work/none.jpg"
+	t "files that cannot be read" answers 1 "^$one: class-1" "$work/nowhere.jpg" "$one" "$work/none.jpg"
+	t "are named" test "$(grep -Ec 'could not read image ".*/(nowhere.jpg": No such file or directory|none.jpg": neither JPEG nor PNG)' "$work/said")" = 2
+	t "in JSON, too" answers 1 '"error": "neither JPEG nor PNG"}$' --json "$work/none.jpg"
+	t "nothing but those" answers 1 '"error": "No such file or directory"}$' --json "$work/nowhere.jpg"
+	t "not sure enough" answers 0 "^$one: not sure, perhaps class-1 \(" --min-confidence 1 --top 0 "$one"
+	t "which is no label in JSON" answers 0 '"label": null, "confidence": 0?\.?[0-9]' --json --min-confidence 1 "$one"
+	t "prototypes answer, too" sql "SELECT nw_distill('birds', 'few', k => 2)"
+	t "for their parent's model" answers 0 'class-1' --set few "$one"
+	t "without a warning" test ! -s "$work/said"
+	t "a set of another model" answers 0 '.' --model "$work/second.onnx" "$one"
+	t "is warned of" grep -Eq 'warning: set "birds" has embeddings of model learned sha256:[0-9a-f]{64}, and ".*second.onnx" is second sha256:' "$work/said"
+	fails "a set that is not there" 1 'there is no set "nowhere"' "${c[@]}" --set nowhere "$one"
+	sql "CREATE TABLE small (id int, label text, embedding vector(2)); INSERT INTO small VALUES (1, 'a', '[1,2]'); SELECT nw_register('small', 'small')" >>"$log" 2>&1
+	fails "a set of another dimension" 1 'set "small" has embeddings of 2 dimensions, and ".*" makes 16' "${c[@]}" --set small "$one"
+	sql "CREATE ROLE stranger LOGIN" >>"$log" 2>&1
+	fails "whoever may not read the rows" 1 'permission denied for table birds' env PGUSER=stranger "${c[@]}" --set birds "$one"
+	fails "no file" 2 'no image given' "${c[@]}" --set birds
+	fails "no set" 2 '--set must be given' "${c[@]}" "$one"
+	fails "the standard input twice" 2 'can be given once' "${c[@]}" --set birds - -
+}
+
+stdin_answer() {
+	local got
+	got=$("$nwhead" classify --device cpu --model "$work/learned.onnx" --set birds --top 0 - <"$1") || return
+	echo "$got"
+	[[ $got = '-: class-1 ('* ]]
+}
+
+json_name() {
+	answers 0 . --json --top 0 "$1" && "$python" - "$work/answers" <<-'PY'
+		import json, sys
+		lines = open(sys.argv[1], encoding='utf-8').read().split('\n')
+		assert len(lines) == 2 and json.loads(lines[0])['file'].endswith('/od"d\n\\\ufffd.jpg'), lines
+	PY
+}
+
+# ------------------------------------------------------------------ watch
+
+watch_() {
+	"$nwhead" train "${small[@]}" "${quick[@]}" --steps 2 --seed 9 --out "$work/second.onnx" >>"$log" 2>&1
+	in_cluster watch_tables
+}
+
+# Wait until the answer to a query is this: await VALUE SQL
+await() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		[ "$(sql "$2")" = "$1" ] && return
+		sleep 0.1
+	done
+	is "$1" "$2"
+}
+
+pics=(--model "$work/learned.onnx" --from-table pics --image data --label kind --table emb)
+watch=("$nwhead" watch --device cpu --threads 1)
+
+# Start a worker by a name that the server knows: worker NAME OPTION...; its process id is in $pid
+worker() {
+	local name=$1
+	shift
+	PGAPPNAME=$name "${watch[@]}" "$@" >>"$work/$name.txt" 2>&1 </dev/null &
+	pid=$!
+}
+
+# End a worker politely, by a signal; it must end with status 0.
+dismiss() {
+	kill -"${2:-TERM}" "$1"
+	wait "$1"
+}
+
+# Kill a worker that is in the middle of a batch, and wait for the server to notice: slay NAME PID
+slay() {
+	local i
+	for ((i = 0; i < 400; i++)); do
+		kill -STOP "$2" || return
+		if [ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$1' AND state = 'idle in transaction'
+				AND query LIKE '%pics\_nw\_queue%'")" = 1 ]; then
+			kill -KILL "$2"
+			wait "$2" 2>/dev/null
+			await 0 "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$1'"
+			return
+		fi
+		kill -CONT "$2"
+		sleep 0.01
+	done
+	return 1
+}
+
+# Wait until a worker has nothing to do: idle NAME
+idle() {
+	await 1 "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$1' AND state = 'idle'
+		AND query LIKE 'SELECT FROM %\_nw\_queue LIMIT 1'"
+}
+
+# 200 rows by two workers, each of which is killed in the middle of a batch, and started again;
+# the one stands still, wherever it is, while the other is killed.
+share_work() {
+	local a b
+	worker one "${pics[@]}" --batch 3 --interval 600
+	a=$pid
+	slay one $a || return
+	is t "SELECT waiting > 100 FROM pics_nw_status" || return
+	worker one "${pics[@]}" --batch 3 --interval 600
+	a=$pid
+	await t "SELECT done > 0 FROM pics_nw_status" && kill -STOP $a || return
+	worker two "${pics[@]}" --batch 3 --interval 600
+	b=$pid
+	slay two $b && is t "SELECT waiting > 0 FROM pics_nw_status" || return
+	kill -CONT $a
+	worker two "${pics[@]}" --batch 3 --interval 600
+	b=$pid
+	await 0 "SELECT waiting FROM pics_nw_status" && idle one && idle two && dismiss $a && dismiss $b INT
+}
+
+# Every row has the embedding of its own picture: right_vectors, against embed
+right_vectors() {
+	"${embed[@]}" --model "$work/learned.onnx" --from-table pics --image data --label kind --table ref --replace --skip-bad &&
+		is "$1|t" "SELECT count(*), bool_and(e.embedding <-> r.embedding < 1e-4 AND e.label = r.label) FROM emb e JOIN ref r USING (id)"
+}
+
+watch_tables() {
+	sql 'CREATE EXTENSION nwhead CASCADE' >>"$log" 2>&1
+	bytea_table >>"$log" 2>&1
+	sql "CREATE TABLE pics (id bigint PRIMARY KEY, kind text, data bytea, note text);
+		CREATE FUNCTION log_write() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO writes VALUES (NEW.id); RETURN NULL; END';
+		CREATE TABLE writes (id bigint)" >>"$log" 2>&1
+	fails "a table that nobody watches" 1 'table public.pics is not watched: run nwhead watch --install' "${watch[@]}" "${pics[@]}"
+	sql "INSERT INTO pics SELECT n, kind, data FROM (SELECT *, row_number() OVER (ORDER BY kind, md5(data)) AS n FROM pictures) AS p
+		WHERE n <= 40" >>"$log" 2>&1
+	t "--install" "${watch[@]}" "${pics[@]}" --install
+	t "and again" "${watch[@]}" "${pics[@]}" --install
+	sql "CREATE TRIGGER log_write AFTER INSERT OR UPDATE ON emb FOR EACH ROW EXECUTE FUNCTION log_write();
+		INSERT INTO pics SELECT 40 + row_number() OVER (), kind, data FROM pics, generate_series(1, 4)" >>"$log" 2>&1
+	t "new rows are queued, and said to be" is '160|0|0' "SELECT waiting, done, bad FROM pics_nw_status"
+	t "two workers, killed and started again" share_work
+	t "each row once, also those of before" is '200|200|200' "SELECT (SELECT count(*) FROM emb), count(*), count(DISTINCT id) FROM writes"
+	t "by its own picture" right_vectors 200
+	t "nothing waits" is '0|200|0' "SELECT waiting, done, bad FROM pics_nw_status"
+	t "--once ends at once" "${watch[@]}" "${pics[@]}" --once
+	t "with nothing done again" is 200 "SELECT count(*) FROM writes"
+	watch_changes
+	watch_failures
+	watch_rights
+	watch_models
+	watch_own_column
+	watch_files
+	t "--uninstall" "${watch[@]}" "${pics[@]}" --uninstall
+	t "leaves the embeddings alone" is 't|0|t' "SELECT (SELECT count(*) > 200 FROM emb), count(*), to_regclass('pics_nw_status') IS NULL
+		FROM pg_trigger WHERE tgrelid = 'pics'::regclass AND NOT tgisinternal"
+	t "and the table usable" sql "INSERT INTO pics (id, data) SELECT 9999, data FROM pics LIMIT 1"
+	fails "no table" 2 '--from-table must be given' "${watch[@]}" --model m --image i
+	fails "two places" 2 'only one of --table and --embedding' "${watch[@]}" "${pics[@]}" --embedding e
+}
+
+# A worker that is called, not one that looks: its interval is an hour.
+watch_changes() {
+	local a
+	worker called "${pics[@]}" --interval 3600
+	a=$pid
+	t "a worker waits" idle called
+	sql "INSERT INTO pics SELECT 201, kind, data FROM pics WHERE id = 7" >>"$log" 2>&1
+	t "and is called for a new row" await 1 "SELECT count(*) FROM writes WHERE id = 201"
+	idle called
+	sql "UPDATE pics SET data = (SELECT data FROM pics WHERE id = 40), kind = 'changed' WHERE id = 1" >>"$log" 2>&1
+	t "a changed row is embedded again" await 2 "SELECT count(*) FROM writes WHERE id = 1"
+	t "by its new picture" right_vectors 201
+	idle called
+	sql "UPDATE pics SET note = 'x', data = data, id = id WHERE id < 100; UPDATE pics SET note = 'y'" >>"$log" 2>&1
+	t "a change of other columns is none" is '0|202' "SELECT waiting, (SELECT count(*) FROM writes) FROM pics_nw_status"
+	sql "INSERT INTO pics SELECT 300 + n, 'k', CASE WHEN n = 3 THEN 'no image' ELSE data END FROM pics, generate_series(1, 5) AS n
+		WHERE id = 2; INSERT INTO pics VALUES (310, 'k', NULL)" >>"$log" 2>&1
+	t "a bad picture does not stop the rest" await '0|205|1|303: neither JPEG nor PNG' \
+		"SELECT waiting, done, bad, last_error FROM pics_nw_status"
+	t "it is named" grep -q 'could not read image "303" of table public.pics: neither JPEG nor PNG' "$work/called.txt"
+	idle called
+	t "SIGTERM ends it, with status 0" dismiss $a
+	t "a bad picture is not tried again" "${watch[@]}" "${pics[@]}" --once
+	t "but counted still" is '205|1|1' "SELECT done, bad, (SELECT count(*) FROM pg_stat_user_tables WHERE relname = 'pics_nw_state') FROM pics_nw_status"
+	sql "UPDATE pics SET data = (SELECT data FROM pics WHERE id = 2) WHERE id = 303; DELETE FROM pics WHERE id = 305" >>"$log" 2>&1
+	t "a better picture in its place" "${watch[@]}" "${pics[@]}" --once
+	t "is embedded" is '0|0|1' "SELECT waiting, bad, (SELECT count(*) FROM writes WHERE id = 303) FROM pics_nw_status"
+	sql "INSERT INTO pics SELECT 320, 'k', data FROM pics WHERE id = 2; UPDATE pics SET data = 'no image' WHERE id = 320;
+		UPDATE pics SET data = (SELECT data FROM pics WHERE id = 3) WHERE id = 320;
+		INSERT INTO pics SELECT 321, 'k', data FROM pics WHERE id = 2; DELETE FROM pics WHERE id = 321" >>"$log" 2>&1
+	t "several changes, and a row that is gone" "${watch[@]}" "${pics[@]}" --once
+	t "are one embedding, and none" is '0|1|0' "SELECT waiting, (SELECT count(*) FROM writes WHERE id = 320),
+		(SELECT count(*) FROM writes WHERE id = 321) FROM pics_nw_status"
+}
+
+watch_failures() {
+	local a
+	worker lost "${pics[@]}" --interval 3600
+	a=$pid
+	idle lost
+	sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lost'" >>"$log" 2>&1
+	sql "INSERT INTO pics SELECT 400, 'k', data FROM pics WHERE id = 2" >>"$log" 2>&1
+	t "a lost connection is made again" await 1 "SELECT count(*) FROM writes WHERE id = 400"
+	t "which it says" grep -q 'trying again in 1 s: ' "$work/lost.txt"
+	t "and it ends as politely" dismiss $a
+	fails "other options than those of --install" 1 'was installed with other options' "${watch[@]}" \
+		--model "$work/learned.onnx" --from-table pics --image data --table emb
+	sql "CREATE TABLE nokey (id int, data bytea)" >>"$log" 2>&1
+	fails "ids that are not unique" 1 'has no unique index on its column of ids' "${watch[@]}" --model "$work/learned.onnx" \
+		--from-table nokey --image data --install
+	fails "a table that is not there" 1 'table "nowhere" does not exist' "${watch[@]}" --model "$work/learned.onnx" \
+		--from-table nowhere --image data --install
+	fails "a column that is not there" 1 'column "nose" .*does not exist|nose' "${watch[@]}" --model "$work/learned.onnx" \
+		--from-table pics --image nose --table emb --install
+}
+
+watch_rights() {
+	sql "CREATE ROLE app LOGIN; GRANT INSERT, UPDATE ON pics TO app; GRANT SELECT (id) ON pics TO app;
+		CREATE ROLE hand LOGIN" >>"$log" 2>&1
+	t "whoever may only insert pictures" env PGUSER=app psql -Xq -v ON_ERROR_STOP=1 \
+		-c "INSERT INTO pics VALUES (500, 'k', 'no image')"
+	t "still can, and no more" is 'f|f|f' "SELECT has_table_privilege('app', 'pics_nw_queue', 'SELECT, INSERT, UPDATE, DELETE'),
+		has_table_privilege('app', 'pics_nw_state', 'SELECT'), has_function_privilege('app', 'pics_nw_enqueue()', 'EXECUTE')"
+	sql "ALTER FUNCTION pics_nw_enqueue() SECURITY INVOKER" >>"$log" 2>&1
+	fails "could not, if the trigger had their rights" 1 'permission denied for table pics_nw_queue' env PGUSER=app \
+		psql -Xq -v ON_ERROR_STOP=1 -c "INSERT INTO pics VALUES (501, 'k', 'no image')"
+	sql "ALTER FUNCTION pics_nw_enqueue() SECURITY DEFINER" >>"$log" 2>&1
+	fails "a worker without rights" 1 'role "hand" lacks the right to SELECT in public.pics_nw_queue: GRANT SELECT, INSERT, UPDATE, DELETE ON' \
+		env PGUSER=hand "${watch[@]}" "${pics[@]}" --once
+	sql "GRANT SELECT, INSERT, UPDATE, DELETE ON pics_nw_queue, pics_nw_state TO hand; GRANT SELECT ON pics TO hand" >>"$log" 2>&1
+	fails "nor to write" 1 'role "hand" lacks the right to SELECT in public.emb: GRANT SELECT, INSERT, UPDATE ON' env PGUSER=hand \
+		"${watch[@]}" "${pics[@]}" --once
+	sql "GRANT SELECT, INSERT, UPDATE ON emb TO hand; GRANT INSERT ON writes TO hand;
+		UPDATE pics SET data = (SELECT data FROM pics WHERE id = 2) WHERE id = 500" >>"$log" 2>&1
+	t "and with them" env PGUSER=hand "${watch[@]}" "${pics[@]}" --once
+	t "it works" is 1 "SELECT count(*) FROM writes WHERE id = 500"
+	fails "it installs nothing" 1 'permission denied to set role' env PGUSER=hand "${watch[@]}" "${pics[@]}" --install
+	sql "CREATE TABLE prey (id int PRIMARY KEY, data bytea); ALTER TABLE prey OWNER TO app; GRANT CREATE ON SCHEMA public TO app, hand;
+		SET ROLE hand; CREATE TABLE prey_nw_queue (seq bigint, id int, at timestamptz)" >>"$log" 2>&1
+	fails "a queue that somebody else has put there" 1 'table public.prey_nw_queue does not belong to the owner' "${watch[@]}" \
+		--model "$work/learned.onnx" --from-table prey --image data --install
+	sql "DROP TABLE prey_nw_queue" >>"$log" 2>&1
+	t "a superuser who installs for another" "${watch[@]}" --model "$work/learned.onnx" --from-table prey --image data --install
+	t "leaves all to the owner" is 'app|app|app|app' "SELECT q.relowner::regrole, s.relowner::regrole, v.relowner::regrole, p.proowner::regrole
+		FROM pg_class q, pg_class s, pg_class v, pg_proc p WHERE q.relname = 'prey_nw_queue' AND s.relname = 'prey_nw_state'
+		AND v.relname = 'prey_nw_status' AND p.proname = 'prey_nw_enqueue'"
+	t "with a fixed search path" is '{"search_path=pg_catalog, pg_temp"}' "SELECT proconfig FROM pg_proc WHERE proname = 'prey_nw_enqueue'"
+}
+
+watch_models() {
+	local a other=(--model "$work/second.onnx" --from-table pics --image data --label kind --table emb)
+	fails "a worker with another model" 1 'are to be of model learned sha256:.* and this is second sha256:.*--install --mix-models' \
+		"${watch[@]}" "${other[@]}" --once
+	fails "is not installed unasked" 1 'has embeddings of another model \(learned sha256:' "${watch[@]}" "${other[@]}" --install
+	worker old "${pics[@]}" --interval 3600
+	a=$pid
+	idle old
+	sql "TRUNCATE writes" >>"$log" 2>&1
+	t "but with --mix-models" "${watch[@]}" "${other[@]}" --install --mix-models
+	sql "INSERT INTO pics SELECT 600, 'k', data FROM pics WHERE id = 2" >>"$log" 2>&1
+	wait $a
+	t "a worker of the old model ends" test $? = 1
+	t "and says why" grep -q 'are to be of model second sha256:' "$work/old.txt"
+	t "all rows are embedded anew" "${watch[@]}" "${other[@]}" --once
+	t "each once" is 't|t|1' "SELECT count(*) = (SELECT count(*) FROM pics WHERE data IS NOT NULL), count(*) = count(DISTINCT id),
+		(SELECT count(DISTINCT model) FROM pics_nw_state) FROM writes"
+	sql "DROP TABLE pics_nw_queue, pics_nw_state CASCADE; TRUNCATE writes" >>"$log" 2>&1
+	t "embeddings that are there already" "${watch[@]}" "${other[@]}" --install
+	t "are taken as they are" "${watch[@]}" "${other[@]}" --once
+	t "none of them was made again" is 0 "SELECT count(*) FROM writes"
+}
+
+# Embeddings go to the table of images; its names want quotes.
+watch_own_column() {
+	local own=(--model "$work/learned.onnx" --from-table '"od d"."Pic""s"' --image 'da"ta' --id 'i d' --embedding "vec'tor")
+	sql "CREATE SCHEMA \"od d\"; CREATE TABLE \"od d\".\"Pic\"\"s\" (\"i d\" uuid PRIMARY KEY, \"da\"\"ta\" bytea, n int DEFAULT 0);
+		INSERT INTO \"od d\".\"Pic\"\"s\" SELECT id, data FROM pictures" >>"$log" 2>&1
+	t "a column that is missing" "${watch[@]}" "${own[@]}" --install
+	psql -Xq -c "BEGIN; UPDATE \"od d\".\"Pic\"\"s\" SET n = 1 WHERE \"i d\" = (SELECT max(id::text)::uuid FROM pictures)" \
+		-c "SELECT pg_sleep(4)" -c COMMIT >/dev/null 2>&1 &
+	t "is filled, around a row that is locked" "${watch[@]}" "${own[@]}" --once
+	wait $!
+	t "all of it" is '64|1' "SELECT count(\"vec'tor\"), max(n) FROM \"od d\".\"Pic\"\"s\""
+	t "without a call of its own" is '0|64' "SELECT waiting, done FROM \"od d\".\"Pic\"\"s_nw_status\""
+	t "by the right pictures" is t "SELECT bool_and(p.\"vec'tor\" <-> f.embedding < 1e-4) FROM \"od d\".\"Pic\"\"s\" p JOIN from_bytea f ON f.id = p.\"i d\""
+}
+
+# The table has paths of files.
+watch_files() {
+	local files=(--model "$work/learned.onnx" --from-table files --image path --path "$work/photos" --table file_emb)
+	sql "CREATE TABLE files (id text PRIMARY KEY, path varchar(100))" >>"$log" 2>&1
+	t "paths" "${watch[@]}" "${files[@]}" --install
+	sql "INSERT INTO files VALUES ('a', 'class-0/0.jpg'), ('b', 'class-1/1.jpg'), ('c', '../photos/class-1/1.jpg'),
+		('d', '$work/photos/class-1/1.jpg'), ('e', 'nowhere.jpg'), ('f', 'class-0/../class-1/1.jpg')" >>"$log" 2>&1
+	t "of files" "${watch[@]}" "${files[@]}" --once
+	t "below the folder, and none else" is 'a,b|c: path "../photos/class-1/1.jpg" leads out of the folder|d|e|f' \
+		"SELECT (SELECT string_agg(id, ',' ORDER BY id) FROM file_emb), string_agg(id || CASE WHEN id = 'c' THEN ': ' || error ELSE '' END, '|' ORDER BY id)
+			FROM files_nw_state WHERE error IS NOT NULL"
+}
