@@ -129,6 +129,7 @@ is($node->safe_psql('postgres', 'DROP OWNED BY successor; DROP ROLE successor'),
 is($node->safe_psql('postgres', "SELECT nw_unregister('s'); SELECT nw_unregister('s few'); $copies"), "\n\n0", 'a superuser removes what is left');
 
 # Code that runs meanwhile in the same session removes the set
+my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
 $node->safe_psql('postgres', q{
 	CREATE FUNCTION removing(i int, l text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN
 		IF i = 5 AND current_setting('my.remove', true) = 'on' THEN PERFORM set_config('my.remove', 'off', true); PERFORM nw_unregister('removing'); END IF;
@@ -136,11 +137,11 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE plain AS SELECT i AS id, ARRAY[i]::vector AS embedding, 'l' || i % 2 AS label FROM generate_series(1, 8) AS i;
 	CREATE VIEW removing AS SELECT id, embedding, removing(id, label) AS label FROM plain;
 	SELECT nw_register('removing', 'removing', tau => 1)});
-like(as_role('postgres', q{SET my.remove = 'on'; SELECT nw_diagnose('removing', 'removing')}),
+like(as_role($superuser, q{SET my.remove = 'on'; SELECT nw_diagnose('removing', 'removing')}),
 	qr/set "removing" was changed/, 'a set removed by its own view');
 is($node->safe_psql('postgres', "$copies; SELECT nw_diagnose('removing', 'removing') > 0; SELECT nw_unregister('removing'); $copies"), "0\nt\n\n0", 'leaves no copies');
 $node->safe_psql('postgres', q{SELECT nw_register('removing', 'plain', tau => 1); SELECT nw_distill('removing', 'few', calibrate => false)});
-like(as_role('postgres', q{CREATE FUNCTION last(i int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF i = 3 THEN PERFORM nw_unregister('few'); END IF; RETURN i; END $$;
+like(as_role($superuser, q{CREATE FUNCTION last(i int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF i = 3 THEN PERFORM nw_unregister('few'); END IF; RETURN i; END $$;
 	INSERT INTO nw_saved (name, class, ordinal, vector, members, source_id, mass) SELECT 'few', 'a', last(g), '[1]', 1, NULL, 1 FROM generate_series(1, 5) AS g}),
 	qr/set "few" was changed/, 'a set removed while it is restored');
 is($node->safe_psql('postgres', "SELECT nw_unregister('few'); SELECT nw_unregister('removing'); $copies"), "\n\n0", 'leaves none either');

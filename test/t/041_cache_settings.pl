@@ -269,7 +269,7 @@ $node->safe_psql(
 	SET ROLE maker;
 	SELECT nw_distill('owned', 'made', k => 2, calibrate => false);
 	RESET ROLE;
-	CREATE FUNCTION other_owner() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER DATABASE postgres OWNER TO postgres; END $$;
+	CREATE FUNCTION other_owner() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN ALTER DATABASE postgres OWNER TO CURRENT_USER; END $$;
 	CREATE FUNCTION drop_owned() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN DROP OWNED BY maker; END $$;
 });
 foreach my $case ([ 'database_owner', 'owned', 'other_owner', 'permission denied for table owned' ], [ 'reader', 'made', 'drop_owned', 'permission denied for set "made"' ])
