@@ -218,7 +218,7 @@ kill_() {
 
 # Run a part as a child of a cluster; it leaves its counts in a file.
 in_cluster() {
-	rm -f "$work/counts"
+	rm -f "$work/counts" "$work/database.out"
 	"$cluster" run "$0" --in-cluster "$1" >>"$work/database.out" 2>&1
 	if [ -e "$work/counts" ]; then
 		grep '^not ok' "$work/database.out"

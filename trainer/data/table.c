@@ -76,14 +76,16 @@ nw_table_open(const NwDatasetOptions *options)
 		nw_fatal("table \"%s\" has no column \"%s\"", options->table, options->id_column);
 	d->id_type = nw_strdup(PQgetvalue(r, 0, 0));
 	PQclear(r);
-	nw_buf_printf(&sql,
-	              "SELECT s.%s, s.%s::pg_catalog.bytea, %s%s::pg_catalog.text,"
-	              " s.%s::pg_catalog.text FROM %s AS s WHERE s.%s IS NOT NULL AND s.%s IS NOT NULL",
-	              id, image, options->label_column ? "s." : "", label, id, relation, id, image);
+	nw_buf_printf(
+		&sql,
+		"SELECT %s, %s::pg_catalog.bytea, %s::pg_catalog.text, %s::pg_catalog.text FROM %s"
+		" WHERE %s IS NOT NULL AND %s IS NOT NULL",
+		id, image, label, id, relation, id, image);
 	if (options->label_column)
-		nw_buf_printf(&sql, " AND s.%s IS NOT NULL", label);
+		nw_buf_printf(&sql, " AND %s IS NOT NULL", label);
 	if (known)
-		nw_buf_printf(&sql, " AND NOT EXISTS (SELECT FROM %s AS k WHERE k.id = s.%s)", known, id);
+		nw_buf_printf(&sql, " AND NOT EXISTS (SELECT FROM %s AS known WHERE known.id = %s.%s)",
+		              known, relation, id);
 	nw_buf_printf(&sql, " ORDER BY 1");
 	if (!PQsendQueryParams(c, sql.data, 0, NULL, NULL, NULL, NULL, 1) || !PQsetSingleRowMode(c))
 		nw_pg_fatal(c, options->table);
