@@ -325,158 +325,335 @@ SELECT pg_catalog.pg_extension_config_dump(c.oid,
 --
 -- Predictions
 --
+-- What a caller writes without a type has to mean one thing: '[1,2]' is a text,
+-- '{a,b}' a text[].  So each function has the same overloads, and of those that
+-- could be meant PostgreSQL takes the one with the name of a set of type text, the
+-- preferred type of its kind:
+--
+-- - query: text, or anyelement (src/sql/args.c says which types serve);
+-- - exclude: text[], or numeric[] and uuid[] for the ids that most tables have,
+--   with a name of type bpchar.
+--
+-- classes is an anycompatiblearray: the one polymorphic type that '{a,b}', NULL and
+-- an untyped parameter make a text[] of.
+--
 
-CREATE FUNCTION @extschema@.nw_predict(query vector, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_predict(query anyelement, support text,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_vector';
-COMMENT ON FUNCTION @extschema@.nw_predict(vector, text, text[], text[], float8) IS
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, text, anycompatiblearray, text[], float8) IS
 	'the most probable label of a query';
 
-CREATE FUNCTION @extschema@.nw_predict(query halfvec, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_predict(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL)
+RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, numeric[], float8) IS
+	'the most probable label of a query';
+
+CREATE FUNCTION @extschema@.nw_predict(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_predict(halfvec, text, text[], text[], float8) IS
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, uuid[], float8) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query text, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_text';
-COMMENT ON FUNCTION @extschema@.nw_predict(text, text, text[], text[], float8) IS
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(text, text, anycompatiblearray, text[], float8) IS
 	'the most probable label of a query';
 
-CREATE FUNCTION @extschema@.nw_classify(query vector, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_predict(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL)
+RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, numeric[], float8) IS
+	'the most probable label of a query';
+
+CREATE FUNCTION @extschema@.nw_predict(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL)
+RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, uuid[], float8) IS
+	'the most probable label of a query';
+
+CREATE FUNCTION @extschema@.nw_classify(query anyelement, support text,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_classify_vector';
-COMMENT ON FUNCTION @extschema@.nw_classify(vector, text, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, text, anycompatiblearray, text[], float8) IS
 	'the most probable label of a query, and its probability';
 
-CREATE FUNCTION @extschema@.nw_classify(query halfvec, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_classify(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_classify_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_classify(halfvec, text, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, numeric[], float8) IS
+	'the most probable label of a query, and its probability';
+
+CREATE FUNCTION @extschema@.nw_classify(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL,
+	OUT label text, OUT confidence float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, uuid[], float8) IS
 	'the most probable label of a query, and its probability';
 
 CREATE FUNCTION @extschema@.nw_classify(query text, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_classify_text';
-COMMENT ON FUNCTION @extschema@.nw_classify(text, text, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(text, text, anycompatiblearray, text[], float8) IS
 	'the most probable label of a query, and its probability';
 
-CREATE FUNCTION @extschema@.nw_predict_proba(query vector, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_classify(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
+	OUT label text, OUT confidence float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, numeric[], float8) IS
+	'the most probable label of a query, and its probability';
+
+CREATE FUNCTION @extschema@.nw_classify(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL,
+	OUT label text, OUT confidence float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, uuid[], float8) IS
+	'the most probable label of a query, and its probability';
+
+CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support text,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	top int DEFAULT NULL,
-	OUT label text, OUT probability float8)
+	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_proba_vector';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(vector, text, text[], text[], int) IS
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, text, anycompatiblearray, text[], int) IS
 	'the probability of every class, most probable first';
 
-CREATE FUNCTION @extschema@.nw_predict_proba(query halfvec, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
-	top int DEFAULT NULL,
-	OUT label text, OUT probability float8)
+CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
+	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_proba_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(halfvec, text, text[], text[], int) IS
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, numeric[], int) IS
+	'the probability of every class, most probable first';
+
+CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	top int DEFAULT NULL,
+	OUT label text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, uuid[], int) IS
 	'the probability of every class, most probable first';
 
 CREATE FUNCTION @extschema@.nw_predict_proba(query text, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	top int DEFAULT NULL,
-	OUT label text, OUT probability float8)
+	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_proba_text';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, text, text[], text[], int) IS
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, text, anycompatiblearray, text[], int) IS
 	'the probability of every class, most probable first';
 
-CREATE FUNCTION @extschema@.nw_weights(query vector, support text,
-	top int DEFAULT 10,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
-	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8)
+CREATE FUNCTION @extschema@.nw_predict_proba(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
+	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_weights_vector';
-COMMENT ON FUNCTION @extschema@.nw_weights(vector, text, int, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, numeric[], int) IS
+	'the probability of every class, most probable first';
+
+CREATE FUNCTION @extschema@.nw_predict_proba(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	top int DEFAULT NULL,
+	OUT label text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, uuid[], int) IS
+	'the probability of every class, most probable first';
+
+CREATE FUNCTION @extschema@.nw_weights(query anyelement, support text,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, text, int, anycompatiblearray, text[]) IS
 	'the supports that a prediction rests on, heaviest first';
 
-CREATE FUNCTION @extschema@.nw_weights(query halfvec, support text,
-	top int DEFAULT 10,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
-	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8)
+CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_weights_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_weights(halfvec, text, int, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, numeric[]) IS
+	'the supports that a prediction rests on, heaviest first';
+
+CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that a prediction rests on, heaviest first';
 
 CREATE FUNCTION @extschema@.nw_weights(query text, support text,
-	top int DEFAULT 10,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
-	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8)
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_weights_text';
-COMMENT ON FUNCTION @extschema@.nw_weights(text, text, int, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(text, text, int, anycompatiblearray, text[]) IS
 	'the supports that a prediction rests on, heaviest first';
 
-CREATE FUNCTION @extschema@.nw_regress(query vector, support text,
+CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, numeric[]) IS
+	'the supports that a prediction rests on, heaviest first';
+
+CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, uuid[]) IS
+	'the supports that a prediction rests on, heaviest first';
+
+CREATE FUNCTION @extschema@.nw_regress(query anyelement, support text,
 	exclude text[] DEFAULT NULL)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_regress_vector';
-COMMENT ON FUNCTION @extschema@.nw_regress(vector, text, text[]) IS
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, text, text[]) IS
 	'the weighted mean of numeric labels';
 
-CREATE FUNCTION @extschema@.nw_regress(query halfvec, support text,
-	exclude text[] DEFAULT NULL)
+CREATE FUNCTION @extschema@.nw_regress(query anyelement, support bpchar,
+	exclude numeric[] DEFAULT NULL)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_regress_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_regress(halfvec, text, text[]) IS
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, bpchar, numeric[]) IS
+	'the weighted mean of numeric labels';
+
+CREATE FUNCTION @extschema@.nw_regress(query anyelement, support bpchar,
+	exclude uuid[] DEFAULT NULL)
+RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, bpchar, uuid[]) IS
 	'the weighted mean of numeric labels';
 
 CREATE FUNCTION @extschema@.nw_regress(query text, support text,
 	exclude text[] DEFAULT NULL)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_regress_text';
+AS 'MODULE_PATHNAME', 'nw_regress';
 COMMENT ON FUNCTION @extschema@.nw_regress(text, text, text[]) IS
 	'the weighted mean of numeric labels';
 
-CREATE FUNCTION @extschema@.nw_influence(query vector, truth text, support text,
-	top int DEFAULT 5,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_regress(query text, support bpchar,
+	exclude numeric[] DEFAULT NULL)
+RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, numeric[]) IS
+	'the weighted mean of numeric labels';
+
+CREATE FUNCTION @extschema@.nw_regress(query text, support bpchar,
+	exclude uuid[] DEFAULT NULL)
+RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, uuid[]) IS
+	'the weighted mean of numeric labels';
+
+CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support text,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text)
+	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_influence_vector';
-COMMENT ON FUNCTION @extschema@.nw_influence(vector, text, text, int, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, text, int, anycompatiblearray, text[]) IS
 	'the supports that helped and harmed a prediction most';
 
-CREATE FUNCTION @extschema@.nw_influence(query halfvec, truth text, support text,
-	top int DEFAULT 5,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text)
+	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_influence_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_influence(halfvec, text, text, int, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, numeric[]) IS
+	'the supports that helped and harmed a prediction most';
+
+CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT influence float8, OUT effect text, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that helped and harmed a prediction most';
 
 CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support text,
-	top int DEFAULT 5,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text)
+	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_influence_text';
-COMMENT ON FUNCTION @extschema@.nw_influence(text, text, text, int, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, text, int, anycompatiblearray, text[]) IS
+	'the supports that helped and harmed a prediction most';
+
+CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT influence float8, OUT effect text, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, numeric[]) IS
+	'the supports that helped and harmed a prediction most';
+
+CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT influence float8, OUT effect text, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that helped and harmed a prediction most';
 
 --
@@ -558,7 +735,7 @@ COMMENT ON FUNCTION @extschema@.nw_distill(text, text, text, int, bigint, text, 
 CREATE FUNCTION @extschema@.nw_suspects(support text, top int DEFAULT 100,
 	OUT support_id text, OUT label text, OUT suggested_label text,
 	OUT probability float8, OUT log_margin float8, OUT margin float8,
-	OUT support_set text, OUT tau float8)
+	OUT support_set text, OUT tau float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_suspects';
 COMMENT ON FUNCTION @extschema@.nw_suspects(text, int) IS
@@ -575,16 +752,16 @@ COMMENT ON FUNCTION @extschema@.nw_diagnose(text, text, int, boolean) IS
 -- Aggregates
 --
 
-CREATE FUNCTION @extschema@.nw_vote_accum(internal, text, float8)
-RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION @extschema@.nw_vote_accum(internal, anycompatible, float8)
+RETURNS internal LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'nw_vote_accum';
-COMMENT ON FUNCTION @extschema@.nw_vote_accum(internal, text, float8) IS
+COMMENT ON FUNCTION @extschema@.nw_vote_accum(internal, anycompatible, float8) IS
 	'support for nw_vote and nw_argmax';
 
-CREATE FUNCTION @extschema@.nw_vote_accum(internal, text, float8, float8)
-RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION @extschema@.nw_vote_accum(internal, anycompatible, float8, float8)
+RETURNS internal LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'nw_vote_accum';
-COMMENT ON FUNCTION @extschema@.nw_vote_accum(internal, text, float8, float8) IS
+COMMENT ON FUNCTION @extschema@.nw_vote_accum(internal, anycompatible, float8, float8) IS
 	'support for nw_vote and nw_argmax';
 
 CREATE FUNCTION @extschema@.nw_vote_combine(internal, internal)
@@ -611,13 +788,19 @@ AS 'MODULE_PATHNAME', 'nw_vote_final';
 COMMENT ON FUNCTION @extschema@.nw_vote_final(internal) IS
 	'support for nw_vote and nw_argmax';
 
-CREATE FUNCTION @extschema@.nw_argmax_final(internal)
-RETURNS text LANGUAGE c IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION @extschema@.nw_argmax_final(internal, anycompatible, float8)
+RETURNS anycompatible LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'nw_argmax_final';
-COMMENT ON FUNCTION @extschema@.nw_argmax_final(internal) IS
+COMMENT ON FUNCTION @extschema@.nw_argmax_final(internal, anycompatible, float8) IS
 	'support for nw_vote and nw_argmax';
 
-CREATE AGGREGATE @extschema@.nw_vote(label text, distance float8) (
+CREATE FUNCTION @extschema@.nw_argmax_final(internal, anycompatible, float8, float8)
+RETURNS anycompatible LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_argmax_final';
+COMMENT ON FUNCTION @extschema@.nw_argmax_final(internal, anycompatible, float8, float8) IS
+	'support for nw_vote and nw_argmax';
+
+CREATE AGGREGATE @extschema@.nw_vote(label anycompatible, distance float8) (
 	SFUNC = @extschema@.nw_vote_accum,
 	STYPE = internal,
 	FINALFUNC = @extschema@.nw_vote_final,
@@ -626,10 +809,10 @@ CREATE AGGREGATE @extschema@.nw_vote(label text, distance float8) (
 	DESERIALFUNC = @extschema@.nw_vote_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE @extschema@.nw_vote(text, float8) IS
+COMMENT ON AGGREGATE @extschema@.nw_vote(anycompatible, float8) IS
 	'the probability of every label under a vote weighted by distance';
 
-CREATE AGGREGATE @extschema@.nw_vote(label text, distance float8, tau float8) (
+CREATE AGGREGATE @extschema@.nw_vote(label anycompatible, distance float8, tau float8) (
 	SFUNC = @extschema@.nw_vote_accum,
 	STYPE = internal,
 	FINALFUNC = @extschema@.nw_vote_final,
@@ -638,31 +821,33 @@ CREATE AGGREGATE @extschema@.nw_vote(label text, distance float8, tau float8) (
 	DESERIALFUNC = @extschema@.nw_vote_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE @extschema@.nw_vote(text, float8, float8) IS
+COMMENT ON AGGREGATE @extschema@.nw_vote(anycompatible, float8, float8) IS
 	'the probability of every label under a vote weighted by distance';
 
-CREATE AGGREGATE @extschema@.nw_argmax(label text, distance float8) (
+CREATE AGGREGATE @extschema@.nw_argmax(label anycompatible, distance float8) (
 	SFUNC = @extschema@.nw_vote_accum,
 	STYPE = internal,
 	FINALFUNC = @extschema@.nw_argmax_final,
+	FINALFUNC_EXTRA,
 	COMBINEFUNC = @extschema@.nw_vote_combine,
 	SERIALFUNC = @extschema@.nw_vote_serialize,
 	DESERIALFUNC = @extschema@.nw_vote_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE @extschema@.nw_argmax(text, float8) IS
+COMMENT ON AGGREGATE @extschema@.nw_argmax(anycompatible, float8) IS
 	'the most probable label under a vote weighted by distance';
 
-CREATE AGGREGATE @extschema@.nw_argmax(label text, distance float8, tau float8) (
+CREATE AGGREGATE @extschema@.nw_argmax(label anycompatible, distance float8, tau float8) (
 	SFUNC = @extschema@.nw_vote_accum,
 	STYPE = internal,
 	FINALFUNC = @extschema@.nw_argmax_final,
+	FINALFUNC_EXTRA,
 	COMBINEFUNC = @extschema@.nw_vote_combine,
 	SERIALFUNC = @extschema@.nw_vote_serialize,
 	DESERIALFUNC = @extschema@.nw_vote_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE @extschema@.nw_argmax(text, float8, float8) IS
+COMMENT ON AGGREGATE @extschema@.nw_argmax(anycompatible, float8, float8) IS
 	'the most probable label under a vote weighted by distance';
 
 CREATE FUNCTION @extschema@.nw_ece_accum(internal, float8, boolean)
