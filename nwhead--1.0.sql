@@ -554,6 +554,54 @@ AS 'MODULE_PATHNAME', 'nw_weights';
 COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that a prediction rests on, heaviest first';
 
+CREATE FUNCTION @extschema@.nw_explain(query anyelement, support text,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, text, int, anycompatiblearray, text[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query anyelement, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, bpchar, int, anycompatiblearray, numeric[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query anyelement, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, bpchar, int, anycompatiblearray, uuid[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query text, support text,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(text, text, int, anycompatiblearray, text[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(text, bpchar, int, anycompatiblearray, numeric[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(text, bpchar, int, anycompatiblearray, uuid[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
 CREATE FUNCTION @extschema@.nw_regress(query anyelement, support text,
 	exclude text[] DEFAULT NULL)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
