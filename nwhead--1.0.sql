@@ -338,6 +338,18 @@ SELECT pg_catalog.pg_extension_config_dump(c.oid,
 -- an untyped parameter make a text[] of.
 --
 
+CREATE FUNCTION @extschema@.nw_top_rows(internal)
+RETURNS internal LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_top_rows';
+COMMENT ON FUNCTION @extschema@.nw_top_rows(internal) IS
+	'how many rows the planner may expect of a function with an argument top';
+
+CREATE FUNCTION @extschema@.nw_twice_top_rows(internal)
+RETURNS internal LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_twice_top_rows';
+COMMENT ON FUNCTION @extschema@.nw_twice_top_rows(internal) IS
+	'how many rows the planner may expect of nw_influence';
+
 CREATE FUNCTION @extschema@.nw_predict(query anyelement, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL)
@@ -445,6 +457,7 @@ CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support text,
 	top int DEFAULT NULL,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
 COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, text, anycompatiblearray, text[], int) IS
 	'the probability of every class, most probable first';
@@ -454,6 +467,7 @@ CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support bpchar,
 	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
 COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, numeric[], int) IS
 	'the probability of every class, most probable first';
@@ -463,6 +477,7 @@ CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support bpchar,
 	top int DEFAULT NULL,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
 COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, uuid[], int) IS
 	'the probability of every class, most probable first';
@@ -472,6 +487,7 @@ CREATE FUNCTION @extschema@.nw_predict_proba(query text, support text,
 	top int DEFAULT NULL,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
 COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, text, anycompatiblearray, text[], int) IS
 	'the probability of every class, most probable first';
@@ -481,6 +497,7 @@ CREATE FUNCTION @extschema@.nw_predict_proba(query text, support bpchar,
 	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
 COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, numeric[], int) IS
 	'the probability of every class, most probable first';
@@ -490,6 +507,7 @@ CREATE FUNCTION @extschema@.nw_predict_proba(query text, support bpchar,
 	top int DEFAULT NULL,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
 COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, uuid[], int) IS
 	'the probability of every class, most probable first';
@@ -500,6 +518,7 @@ CREATE FUNCTION @extschema@.nw_weights(query anyelement, support text,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
 COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, text, int, anycompatiblearray, text[]) IS
 	'the supports that a prediction rests on, heaviest first';
@@ -510,6 +529,7 @@ CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
 COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, numeric[]) IS
 	'the supports that a prediction rests on, heaviest first';
@@ -520,6 +540,7 @@ CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
 COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that a prediction rests on, heaviest first';
@@ -530,6 +551,7 @@ CREATE FUNCTION @extschema@.nw_weights(query text, support text,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
 COMMENT ON FUNCTION @extschema@.nw_weights(text, text, int, anycompatiblearray, text[]) IS
 	'the supports that a prediction rests on, heaviest first';
@@ -540,6 +562,7 @@ CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
 COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, numeric[]) IS
 	'the supports that a prediction rests on, heaviest first';
@@ -550,6 +573,7 @@ CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
 COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that a prediction rests on, heaviest first';
@@ -650,6 +674,7 @@ CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support t
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
 COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, text, int, anycompatiblearray, text[]) IS
 	'the supports that helped and harmed a prediction most';
@@ -660,6 +685,7 @@ CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support b
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
 COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, numeric[]) IS
 	'the supports that helped and harmed a prediction most';
@@ -670,6 +696,7 @@ CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support b
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
 COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that helped and harmed a prediction most';
@@ -680,6 +707,7 @@ CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support text,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
 COMMENT ON FUNCTION @extschema@.nw_influence(text, text, text, int, anycompatiblearray, text[]) IS
 	'the supports that helped and harmed a prediction most';
@@ -690,6 +718,7 @@ CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
 COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, numeric[]) IS
 	'the supports that helped and harmed a prediction most';
@@ -700,6 +729,7 @@ CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
 COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that helped and harmed a prediction most';
@@ -785,6 +815,7 @@ CREATE FUNCTION @extschema@.nw_suspects(support text, top int DEFAULT 100,
 	OUT probability float8, OUT log_margin float8, OUT margin float8,
 	OUT support_set text, OUT tau float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_suspects';
 COMMENT ON FUNCTION @extschema@.nw_suspects(text, int) IS
 	'supports that are probably mislabelled, most suspect first';
