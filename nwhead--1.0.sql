@@ -742,7 +742,8 @@ CREATE FUNCTION @extschema@.nw_predict_set(support text, queries text,
 	leave_one_out boolean DEFAULT NULL,
 	OUT query_id text, OUT truth text, OUT label text, OUT confidence float8,
 	OUT truth_probability float8, OUT loss float8,
-	OUT support_set text, OUT query_set text, OUT tau float8)
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT brier float8)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict_set';
 COMMENT ON FUNCTION @extschema@.nw_predict_set(text, text, boolean) IS
@@ -769,6 +770,16 @@ AS 'MODULE_PATHNAME', 'nw_confusion';
 COMMENT ON FUNCTION @extschema@.nw_confusion(text, text, boolean) IS
 	'which labels are taken for which';
 
+CREATE FUNCTION @extschema@.nw_class_report(support text, queries text,
+	leave_one_out boolean DEFAULT NULL,
+	OUT label text, OUT n bigint, OUT predicted bigint, OUT correct bigint,
+	OUT "precision" float8, OUT recall float8, OUT f1 float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_class_report';
+COMMENT ON FUNCTION @extschema@.nw_class_report(text, text, boolean) IS
+	'how well each label is predicted';
+
 CREATE FUNCTION @extschema@.nw_reliability(support text, queries text,
 	bins int DEFAULT 15, leave_one_out boolean DEFAULT NULL,
 	OUT bin int, OUT lower float8, OUT upper float8, OUT n bigint,
@@ -778,6 +789,26 @@ RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_reliability';
 COMMENT ON FUNCTION @extschema@.nw_reliability(text, text, int, boolean) IS
 	'confidence against accuracy, by bins of confidence';
+
+CREATE FUNCTION @extschema@.nw_coverage(support text, queries text,
+	leave_one_out boolean DEFAULT NULL,
+	OUT threshold float8, OUT n bigint, OUT coverage float8, OUT wrong bigint,
+	OUT error_rate float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_coverage';
+COMMENT ON FUNCTION @extschema@.nw_coverage(text, text, boolean) IS
+	'how many queries each min_confidence answers, and how many of these wrongly';
+
+CREATE FUNCTION @extschema@.nw_threshold(support text, queries text,
+	max_error float8, leave_one_out boolean DEFAULT NULL,
+	OUT threshold float8, OUT n bigint, OUT coverage float8, OUT wrong bigint,
+	OUT error_rate float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_threshold';
+COMMENT ON FUNCTION @extschema@.nw_threshold(text, text, float8, boolean) IS
+	'the min_confidence that answers most at no more than an error rate';
 
 CREATE FUNCTION @extschema@.nw_temperature_sweep(support text, queries text,
 	low float8 DEFAULT 0.5, high float8 DEFAULT 3.0, steps int DEFAULT 100,
@@ -1018,6 +1049,83 @@ CREATE AGGREGATE @extschema@.nw_mce(confidence float8, correct boolean, bins int
 );
 COMMENT ON AGGREGATE @extschema@.nw_mce(float8, boolean, int) IS
 	'maximum calibration error of confidences';
+
+CREATE TYPE @extschema@.nw_scores AS (
+	n bigint,
+	unlabelled bigint,
+	unanswered bigint,
+	unseen bigint,
+	error_rate float8,
+	nll float8,
+	brier float8,
+	ece float8,
+	mce float8,
+	macro_recall float8
+);
+COMMENT ON TYPE @extschema@.nw_scores IS
+	'what nw_score returns';
+
+CREATE FUNCTION @extschema@.nw_score_accum(internal, "any", "any", float8, float8, float8)
+RETURNS internal LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_accum';
+COMMENT ON FUNCTION @extschema@.nw_score_accum(internal, "any", "any", float8, float8, float8) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_accum(internal, "any", "any", float8, float8, float8, int)
+RETURNS internal LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_accum';
+COMMENT ON FUNCTION @extschema@.nw_score_accum(internal, "any", "any", float8, float8, float8, int) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_combine(internal, internal)
+RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_combine';
+COMMENT ON FUNCTION @extschema@.nw_score_combine(internal, internal) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_serialize(internal)
+RETURNS bytea LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_serialize';
+COMMENT ON FUNCTION @extschema@.nw_score_serialize(internal) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_deserialize(bytea, internal)
+RETURNS internal LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_deserialize';
+COMMENT ON FUNCTION @extschema@.nw_score_deserialize(bytea, internal) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_final(internal)
+RETURNS @extschema@.nw_scores LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_final';
+COMMENT ON FUNCTION @extschema@.nw_score_final(internal) IS
+	'support for nw_score';
+
+CREATE AGGREGATE @extschema@.nw_score(truth "any", label "any", confidence float8,
+	loss float8, brier float8) (
+	SFUNC = @extschema@.nw_score_accum,
+	STYPE = internal,
+	FINALFUNC = @extschema@.nw_score_final,
+	COMBINEFUNC = @extschema@.nw_score_combine,
+	SERIALFUNC = @extschema@.nw_score_serialize,
+	DESERIALFUNC = @extschema@.nw_score_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE @extschema@.nw_score("any", "any", float8, float8, float8) IS
+	'how good predictions are';
+
+CREATE AGGREGATE @extschema@.nw_score(truth "any", label "any", confidence float8,
+	loss float8, brier float8, bins int) (
+	SFUNC = @extschema@.nw_score_accum,
+	STYPE = internal,
+	FINALFUNC = @extschema@.nw_score_final,
+	COMBINEFUNC = @extschema@.nw_score_combine,
+	SERIALFUNC = @extschema@.nw_score_serialize,
+	DESERIALFUNC = @extschema@.nw_score_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE @extschema@.nw_score("any", "any", float8, float8, float8, int) IS
+	'how good predictions are';
 
 --
 -- The index
