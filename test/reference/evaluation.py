@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from sklearn.metrics import balanced_accuracy_score, precision_recall_fscore_support
+from sklearn.metrics import precision_recall_fscore_support, recall_score
 
 import data
 import model
@@ -206,7 +206,8 @@ def check_score(server, arguments, predictions, name):
         near(r["brier"], np.mean([p["brier"] for p in labelled]), f"{name}: brier of group {r['g']}", 1e-12)
         near(r["ece"], model.ece(confidence, correct, 7), f"{name}: ece of group {r['g']}", 1e-12)
         near(r["mce"], model.mce(confidence, correct, 7), f"{name}: mce of group {r['g']}", 1e-12)
-        near(r["macro_recall"], balanced_accuracy_score(truth, label), f"{name}: recall of group {r['g']}", 1e-12)
+        recall = recall_score(truth, label, labels=sorted(set(truth)), average="macro", zero_division=0)
+        near(r["macro_recall"], recall, f"{name}: recall of group {r['g']}", 1e-12)
 
 
 def check_reliability(rows, head, tau, name, bins):
