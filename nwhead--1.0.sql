@@ -361,158 +361,413 @@ SELECT pg_catalog.pg_extension_config_dump(c.oid,
 --
 -- Predictions
 --
+-- What a caller writes without a type has to mean one thing: '[1,2]' is a text,
+-- '{a,b}' a text[].  So each function has the same overloads, and of those that
+-- could be meant PostgreSQL takes the one with the name of a set of type text, the
+-- preferred type of its kind:
+--
+-- - query: text, or anyelement (src/sql/args.c says which types serve);
+-- - exclude: text[], or numeric[] and uuid[] for the ids that most tables have,
+--   with a name of type bpchar.
+--
+-- classes is an anycompatiblearray: the one polymorphic type that '{a,b}', NULL and
+-- an untyped parameter make a text[] of.
+--
 
-CREATE FUNCTION @extschema@.nw_predict(query vector, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_top_rows(internal)
+RETURNS internal LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_top_rows';
+COMMENT ON FUNCTION @extschema@.nw_top_rows(internal) IS
+	'how many rows the planner may expect of a function with an argument top';
+
+CREATE FUNCTION @extschema@.nw_twice_top_rows(internal)
+RETURNS internal LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_twice_top_rows';
+COMMENT ON FUNCTION @extschema@.nw_twice_top_rows(internal) IS
+	'how many rows the planner may expect of nw_influence';
+
+CREATE FUNCTION @extschema@.nw_predict(query anyelement, support text,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_vector';
-COMMENT ON FUNCTION @extschema@.nw_predict(vector, text, text[], text[], float8) IS
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, text, anycompatiblearray, text[], float8) IS
 	'the most probable label of a query';
 
-CREATE FUNCTION @extschema@.nw_predict(query halfvec, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_predict(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL)
+RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, numeric[], float8) IS
+	'the most probable label of a query';
+
+CREATE FUNCTION @extschema@.nw_predict(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_predict(halfvec, text, text[], text[], float8) IS
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, uuid[], float8) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query text, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_text';
-COMMENT ON FUNCTION @extschema@.nw_predict(text, text, text[], text[], float8) IS
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(text, text, anycompatiblearray, text[], float8) IS
 	'the most probable label of a query';
 
-CREATE FUNCTION @extschema@.nw_classify(query vector, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_predict(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL)
+RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, numeric[], float8) IS
+	'the most probable label of a query';
+
+CREATE FUNCTION @extschema@.nw_predict(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL)
+RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_predict';
+COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, uuid[], float8) IS
+	'the most probable label of a query';
+
+CREATE FUNCTION @extschema@.nw_classify(query anyelement, support text,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_classify_vector';
-COMMENT ON FUNCTION @extschema@.nw_classify(vector, text, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, text, anycompatiblearray, text[], float8) IS
 	'the most probable label of a query, and its probability';
 
-CREATE FUNCTION @extschema@.nw_classify(query halfvec, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_classify(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_classify_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_classify(halfvec, text, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, numeric[], float8) IS
+	'the most probable label of a query, and its probability';
+
+CREATE FUNCTION @extschema@.nw_classify(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL,
+	OUT label text, OUT confidence float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, uuid[], float8) IS
 	'the most probable label of a query, and its probability';
 
 CREATE FUNCTION @extschema@.nw_classify(query text, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_classify_text';
-COMMENT ON FUNCTION @extschema@.nw_classify(text, text, text[], text[]) IS
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(text, text, anycompatiblearray, text[], float8) IS
 	'the most probable label of a query, and its probability';
 
-CREATE FUNCTION @extschema@.nw_predict_proba(query vector, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_classify(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
+	OUT label text, OUT confidence float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, numeric[], float8) IS
+	'the most probable label of a query, and its probability';
+
+CREATE FUNCTION @extschema@.nw_classify(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL,
+	OUT label text, OUT confidence float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_classify';
+COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, uuid[], float8) IS
+	'the most probable label of a query, and its probability';
+
+CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support text,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	top int DEFAULT NULL,
-	OUT label text, OUT probability float8)
+	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_proba_vector';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(vector, text, text[], text[], int) IS
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, text, anycompatiblearray, text[], int) IS
 	'the probability of every class, most probable first';
 
-CREATE FUNCTION @extschema@.nw_predict_proba(query halfvec, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
-	top int DEFAULT NULL,
-	OUT label text, OUT probability float8)
+CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
+	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_proba_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(halfvec, text, text[], text[], int) IS
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, numeric[], int) IS
+	'the probability of every class, most probable first';
+
+CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	top int DEFAULT NULL,
+	OUT label text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, uuid[], int) IS
 	'the probability of every class, most probable first';
 
 CREATE FUNCTION @extschema@.nw_predict_proba(query text, support text,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	top int DEFAULT NULL,
-	OUT label text, OUT probability float8)
+	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_predict_proba_text';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, text, text[], text[], int) IS
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, text, anycompatiblearray, text[], int) IS
 	'the probability of every class, most probable first';
 
-CREATE FUNCTION @extschema@.nw_weights(query vector, support text,
-	top int DEFAULT 10,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
-	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8)
+CREATE FUNCTION @extschema@.nw_predict_proba(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
+	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_weights_vector';
-COMMENT ON FUNCTION @extschema@.nw_weights(vector, text, int, text[], text[]) IS
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, numeric[], int) IS
+	'the probability of every class, most probable first';
+
+CREATE FUNCTION @extschema@.nw_predict_proba(query text, support bpchar,
+	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
+	top int DEFAULT NULL,
+	OUT label text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_proba';
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, uuid[], int) IS
+	'the probability of every class, most probable first';
+
+CREATE FUNCTION @extschema@.nw_weights(query anyelement, support text,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, text, int, anycompatiblearray, text[]) IS
 	'the supports that a prediction rests on, heaviest first';
 
-CREATE FUNCTION @extschema@.nw_weights(query halfvec, support text,
-	top int DEFAULT 10,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
-	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8)
+CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_weights_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_weights(halfvec, text, int, text[], text[]) IS
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, numeric[]) IS
+	'the supports that a prediction rests on, heaviest first';
+
+CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that a prediction rests on, heaviest first';
 
 CREATE FUNCTION @extschema@.nw_weights(query text, support text,
-	top int DEFAULT 10,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
-	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8)
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_weights_text';
-COMMENT ON FUNCTION @extschema@.nw_weights(text, text, int, text[], text[]) IS
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(text, text, int, anycompatiblearray, text[]) IS
 	'the supports that a prediction rests on, heaviest first';
 
-CREATE FUNCTION @extschema@.nw_regress(query vector, support text,
+CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, numeric[]) IS
+	'the supports that a prediction rests on, heaviest first';
+
+CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
+	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_weights';
+COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, uuid[]) IS
+	'the supports that a prediction rests on, heaviest first';
+
+CREATE FUNCTION @extschema@.nw_explain(query anyelement, support text,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, text, int, anycompatiblearray, text[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query anyelement, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, bpchar, int, anycompatiblearray, numeric[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query anyelement, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, bpchar, int, anycompatiblearray, uuid[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query text, support text,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(text, text, int, anycompatiblearray, text[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(text, bpchar, int, anycompatiblearray, numeric[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_explain(query text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL)
+RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_explain';
+COMMENT ON FUNCTION @extschema@.nw_explain(text, bpchar, int, anycompatiblearray, uuid[]) IS
+	'a prediction, its probabilities and the supports it rests on';
+
+CREATE FUNCTION @extschema@.nw_regress(query anyelement, support text,
 	exclude text[] DEFAULT NULL)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_regress_vector';
-COMMENT ON FUNCTION @extschema@.nw_regress(vector, text, text[]) IS
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, text, text[]) IS
 	'the weighted mean of numeric labels';
 
-CREATE FUNCTION @extschema@.nw_regress(query halfvec, support text,
-	exclude text[] DEFAULT NULL)
+CREATE FUNCTION @extschema@.nw_regress(query anyelement, support bpchar,
+	exclude numeric[] DEFAULT NULL)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_regress_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_regress(halfvec, text, text[]) IS
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, bpchar, numeric[]) IS
+	'the weighted mean of numeric labels';
+
+CREATE FUNCTION @extschema@.nw_regress(query anyelement, support bpchar,
+	exclude uuid[] DEFAULT NULL)
+RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, bpchar, uuid[]) IS
 	'the weighted mean of numeric labels';
 
 CREATE FUNCTION @extschema@.nw_regress(query text, support text,
 	exclude text[] DEFAULT NULL)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_regress_text';
+AS 'MODULE_PATHNAME', 'nw_regress';
 COMMENT ON FUNCTION @extschema@.nw_regress(text, text, text[]) IS
 	'the weighted mean of numeric labels';
 
-CREATE FUNCTION @extschema@.nw_influence(query vector, truth text, support text,
-	top int DEFAULT 5,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_regress(query text, support bpchar,
+	exclude numeric[] DEFAULT NULL)
+RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, numeric[]) IS
+	'the weighted mean of numeric labels';
+
+CREATE FUNCTION @extschema@.nw_regress(query text, support bpchar,
+	exclude uuid[] DEFAULT NULL)
+RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress';
+COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, uuid[]) IS
+	'the weighted mean of numeric labels';
+
+CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support text,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text)
+	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_influence_vector';
-COMMENT ON FUNCTION @extschema@.nw_influence(vector, text, text, int, text[], text[]) IS
+SUPPORT @extschema@.nw_twice_top_rows
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, text, int, anycompatiblearray, text[]) IS
 	'the supports that helped and harmed a prediction most';
 
-CREATE FUNCTION @extschema@.nw_influence(query halfvec, truth text, support text,
-	top int DEFAULT 5,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text)
+	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_influence_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_influence(halfvec, text, text, int, text[], text[]) IS
+SUPPORT @extschema@.nw_twice_top_rows
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, numeric[]) IS
+	'the supports that helped and harmed a prediction most';
+
+CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT influence float8, OUT effect text, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_twice_top_rows
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that helped and harmed a prediction most';
 
 CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support text,
-	top int DEFAULT 5,
-	classes text[] DEFAULT NULL, exclude text[] DEFAULT NULL,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text)
+	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_influence_text';
-COMMENT ON FUNCTION @extschema@.nw_influence(text, text, text, int, text[], text[]) IS
+SUPPORT @extschema@.nw_twice_top_rows
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, text, int, anycompatiblearray, text[]) IS
+	'the supports that helped and harmed a prediction most';
+
+CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT influence float8, OUT effect text, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_twice_top_rows
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, numeric[]) IS
+	'the supports that helped and harmed a prediction most';
+
+CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
+	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
+	OUT influence float8, OUT effect text, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_twice_top_rows
+AS 'MODULE_PATHNAME', 'nw_influence';
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, uuid[]) IS
 	'the supports that helped and harmed a prediction most';
 
 --
@@ -523,7 +778,8 @@ CREATE FUNCTION @extschema@.nw_predict_set(support text, queries text,
 	leave_one_out boolean DEFAULT NULL,
 	OUT query_id text, OUT truth text, OUT label text, OUT confidence float8,
 	OUT truth_probability float8, OUT loss float8,
-	OUT support_set text, OUT query_set text, OUT tau float8)
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT brier float8)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict_set';
 COMMENT ON FUNCTION @extschema@.nw_predict_set(text, text, boolean) IS
@@ -550,6 +806,16 @@ AS 'MODULE_PATHNAME', 'nw_confusion';
 COMMENT ON FUNCTION @extschema@.nw_confusion(text, text, boolean) IS
 	'which labels are taken for which';
 
+CREATE FUNCTION @extschema@.nw_class_report(support text, queries text,
+	leave_one_out boolean DEFAULT NULL,
+	OUT label text, OUT n bigint, OUT predicted bigint, OUT correct bigint,
+	OUT "precision" float8, OUT recall float8, OUT f1 float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_class_report';
+COMMENT ON FUNCTION @extschema@.nw_class_report(text, text, boolean) IS
+	'how well each label is predicted';
+
 CREATE FUNCTION @extschema@.nw_reliability(support text, queries text,
 	bins int DEFAULT 15, leave_one_out boolean DEFAULT NULL,
 	OUT bin int, OUT lower float8, OUT upper float8, OUT n bigint,
@@ -559,6 +825,26 @@ RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_reliability';
 COMMENT ON FUNCTION @extschema@.nw_reliability(text, text, int, boolean) IS
 	'confidence against accuracy, by bins of confidence';
+
+CREATE FUNCTION @extschema@.nw_coverage(support text, queries text,
+	leave_one_out boolean DEFAULT NULL,
+	OUT threshold float8, OUT n bigint, OUT coverage float8, OUT wrong bigint,
+	OUT error_rate float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_coverage';
+COMMENT ON FUNCTION @extschema@.nw_coverage(text, text, boolean) IS
+	'how many queries each min_confidence answers, and how many of these wrongly';
+
+CREATE FUNCTION @extschema@.nw_threshold(support text, queries text,
+	max_error float8, leave_one_out boolean DEFAULT NULL,
+	OUT threshold float8, OUT n bigint, OUT coverage float8, OUT wrong bigint,
+	OUT error_rate float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_threshold';
+COMMENT ON FUNCTION @extschema@.nw_threshold(text, text, float8, boolean) IS
+	'the min_confidence that answers most at no more than an error rate';
 
 CREATE FUNCTION @extschema@.nw_temperature_sweep(support text, queries text,
 	low float8 DEFAULT 0.5, high float8 DEFAULT 3.0, steps int DEFAULT 100,
@@ -594,8 +880,9 @@ COMMENT ON FUNCTION @extschema@.nw_distill(text, text, text, int, bigint, text, 
 CREATE FUNCTION @extschema@.nw_suspects(support text, top int DEFAULT 100,
 	OUT support_id text, OUT label text, OUT suggested_label text,
 	OUT probability float8, OUT log_margin float8, OUT margin float8,
-	OUT support_set text, OUT tau float8)
+	OUT support_set text, OUT tau float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_suspects';
 COMMENT ON FUNCTION @extschema@.nw_suspects(text, int) IS
 	'supports that are probably mislabelled, most suspect first';
@@ -618,16 +905,16 @@ COMMENT ON FUNCTION @extschema@.nw_todo() IS
 -- Aggregates
 --
 
-CREATE FUNCTION @extschema@.nw_vote_accum(internal, text, float8)
-RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION @extschema@.nw_vote_accum(internal, anycompatible, float8)
+RETURNS internal LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'nw_vote_accum';
-COMMENT ON FUNCTION @extschema@.nw_vote_accum(internal, text, float8) IS
+COMMENT ON FUNCTION @extschema@.nw_vote_accum(internal, anycompatible, float8) IS
 	'support for nw_vote and nw_argmax';
 
-CREATE FUNCTION @extschema@.nw_vote_accum(internal, text, float8, float8)
-RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION @extschema@.nw_vote_accum(internal, anycompatible, float8, float8)
+RETURNS internal LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'nw_vote_accum';
-COMMENT ON FUNCTION @extschema@.nw_vote_accum(internal, text, float8, float8) IS
+COMMENT ON FUNCTION @extschema@.nw_vote_accum(internal, anycompatible, float8, float8) IS
 	'support for nw_vote and nw_argmax';
 
 CREATE FUNCTION @extschema@.nw_vote_combine(internal, internal)
@@ -654,13 +941,19 @@ AS 'MODULE_PATHNAME', 'nw_vote_final';
 COMMENT ON FUNCTION @extschema@.nw_vote_final(internal) IS
 	'support for nw_vote and nw_argmax';
 
-CREATE FUNCTION @extschema@.nw_argmax_final(internal)
-RETURNS text LANGUAGE c IMMUTABLE PARALLEL SAFE
+CREATE FUNCTION @extschema@.nw_argmax_final(internal, anycompatible, float8)
+RETURNS anycompatible LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'nw_argmax_final';
-COMMENT ON FUNCTION @extschema@.nw_argmax_final(internal) IS
+COMMENT ON FUNCTION @extschema@.nw_argmax_final(internal, anycompatible, float8) IS
 	'support for nw_vote and nw_argmax';
 
-CREATE AGGREGATE @extschema@.nw_vote(label text, distance float8) (
+CREATE FUNCTION @extschema@.nw_argmax_final(internal, anycompatible, float8, float8)
+RETURNS anycompatible LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_argmax_final';
+COMMENT ON FUNCTION @extschema@.nw_argmax_final(internal, anycompatible, float8, float8) IS
+	'support for nw_vote and nw_argmax';
+
+CREATE AGGREGATE @extschema@.nw_vote(label anycompatible, distance float8) (
 	SFUNC = @extschema@.nw_vote_accum,
 	STYPE = internal,
 	FINALFUNC = @extschema@.nw_vote_final,
@@ -669,10 +962,10 @@ CREATE AGGREGATE @extschema@.nw_vote(label text, distance float8) (
 	DESERIALFUNC = @extschema@.nw_vote_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE @extschema@.nw_vote(text, float8) IS
+COMMENT ON AGGREGATE @extschema@.nw_vote(anycompatible, float8) IS
 	'the probability of every label under a vote weighted by distance';
 
-CREATE AGGREGATE @extschema@.nw_vote(label text, distance float8, tau float8) (
+CREATE AGGREGATE @extschema@.nw_vote(label anycompatible, distance float8, tau float8) (
 	SFUNC = @extschema@.nw_vote_accum,
 	STYPE = internal,
 	FINALFUNC = @extschema@.nw_vote_final,
@@ -681,31 +974,33 @@ CREATE AGGREGATE @extschema@.nw_vote(label text, distance float8, tau float8) (
 	DESERIALFUNC = @extschema@.nw_vote_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE @extschema@.nw_vote(text, float8, float8) IS
+COMMENT ON AGGREGATE @extschema@.nw_vote(anycompatible, float8, float8) IS
 	'the probability of every label under a vote weighted by distance';
 
-CREATE AGGREGATE @extschema@.nw_argmax(label text, distance float8) (
+CREATE AGGREGATE @extschema@.nw_argmax(label anycompatible, distance float8) (
 	SFUNC = @extschema@.nw_vote_accum,
 	STYPE = internal,
 	FINALFUNC = @extschema@.nw_argmax_final,
+	FINALFUNC_EXTRA,
 	COMBINEFUNC = @extschema@.nw_vote_combine,
 	SERIALFUNC = @extschema@.nw_vote_serialize,
 	DESERIALFUNC = @extschema@.nw_vote_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE @extschema@.nw_argmax(text, float8) IS
+COMMENT ON AGGREGATE @extschema@.nw_argmax(anycompatible, float8) IS
 	'the most probable label under a vote weighted by distance';
 
-CREATE AGGREGATE @extschema@.nw_argmax(label text, distance float8, tau float8) (
+CREATE AGGREGATE @extschema@.nw_argmax(label anycompatible, distance float8, tau float8) (
 	SFUNC = @extschema@.nw_vote_accum,
 	STYPE = internal,
 	FINALFUNC = @extschema@.nw_argmax_final,
+	FINALFUNC_EXTRA,
 	COMBINEFUNC = @extschema@.nw_vote_combine,
 	SERIALFUNC = @extschema@.nw_vote_serialize,
 	DESERIALFUNC = @extschema@.nw_vote_deserialize,
 	PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE @extschema@.nw_argmax(text, float8, float8) IS
+COMMENT ON AGGREGATE @extschema@.nw_argmax(anycompatible, float8, float8) IS
 	'the most probable label under a vote weighted by distance';
 
 CREATE FUNCTION @extschema@.nw_ece_accum(internal, float8, boolean)
@@ -797,6 +1092,83 @@ CREATE AGGREGATE @extschema@.nw_mce(confidence float8, correct boolean, bins int
 );
 COMMENT ON AGGREGATE @extschema@.nw_mce(float8, boolean, int) IS
 	'maximum calibration error of confidences';
+
+CREATE TYPE @extschema@.nw_scores AS (
+	n bigint,
+	unlabelled bigint,
+	unanswered bigint,
+	unseen bigint,
+	error_rate float8,
+	nll float8,
+	brier float8,
+	ece float8,
+	mce float8,
+	macro_recall float8
+);
+COMMENT ON TYPE @extschema@.nw_scores IS
+	'what nw_score returns';
+
+CREATE FUNCTION @extschema@.nw_score_accum(internal, "any", "any", float8, float8, float8)
+RETURNS internal LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_accum';
+COMMENT ON FUNCTION @extschema@.nw_score_accum(internal, "any", "any", float8, float8, float8) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_accum(internal, "any", "any", float8, float8, float8, int)
+RETURNS internal LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_accum';
+COMMENT ON FUNCTION @extschema@.nw_score_accum(internal, "any", "any", float8, float8, float8, int) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_combine(internal, internal)
+RETURNS internal LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_combine';
+COMMENT ON FUNCTION @extschema@.nw_score_combine(internal, internal) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_serialize(internal)
+RETURNS bytea LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_serialize';
+COMMENT ON FUNCTION @extschema@.nw_score_serialize(internal) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_deserialize(bytea, internal)
+RETURNS internal LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_deserialize';
+COMMENT ON FUNCTION @extschema@.nw_score_deserialize(bytea, internal) IS
+	'support for nw_score';
+
+CREATE FUNCTION @extschema@.nw_score_final(internal)
+RETURNS @extschema@.nw_scores LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'nw_score_final';
+COMMENT ON FUNCTION @extschema@.nw_score_final(internal) IS
+	'support for nw_score';
+
+CREATE AGGREGATE @extschema@.nw_score(truth "any", label "any", confidence float8,
+	loss float8, brier float8) (
+	SFUNC = @extschema@.nw_score_accum,
+	STYPE = internal,
+	FINALFUNC = @extschema@.nw_score_final,
+	COMBINEFUNC = @extschema@.nw_score_combine,
+	SERIALFUNC = @extschema@.nw_score_serialize,
+	DESERIALFUNC = @extschema@.nw_score_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE @extschema@.nw_score("any", "any", float8, float8, float8) IS
+	'how good predictions are';
+
+CREATE AGGREGATE @extschema@.nw_score(truth "any", label "any", confidence float8,
+	loss float8, brier float8, bins int) (
+	SFUNC = @extschema@.nw_score_accum,
+	STYPE = internal,
+	FINALFUNC = @extschema@.nw_score_final,
+	COMBINEFUNC = @extschema@.nw_score_combine,
+	SERIALFUNC = @extschema@.nw_score_serialize,
+	DESERIALFUNC = @extschema@.nw_score_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE @extschema@.nw_score("any", "any", float8, float8, float8, int) IS
+	'how good predictions are';
 
 --
 -- The index

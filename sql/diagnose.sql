@@ -18,8 +18,8 @@ SELECT query_id, truth, predicted, rank, support_id, label, round(weight::numeri
 SELECT count(*) AS equal
   FROM (SELECT query_id, rank, support_id, label, weight, influence, 'helpful' AS effect FROM nw_helpful_supports
         UNION ALL SELECT query_id, rank, support_id, label, weight, influence, 'harmful' FROM nw_harmful_supports) AS d
-  JOIN (SELECT q.id, i.*, row_number() OVER (PARTITION BY q.id, effect ORDER BY ordinality) AS rank
-          FROM g_queries AS q, nw_influence(q.embedding, q.label, 'g', 2) WITH ORDINALITY AS i) AS n
+  JOIN (SELECT q.id, i.*
+          FROM g_queries AS q, nw_influence(q.embedding, q.label, 'g', 2) AS i) AS n
     ON n.id = d.query_id AND (n.rank, n.support_id, n.label, n.weight, n.influence, n.effect) = (d.rank, d.support_id, d.label, d.weight, d.influence, d.effect);
 
 -- what nw_suspects says, with the sums over all queries

@@ -44,7 +44,7 @@ BEGIN
 END $$;
 SELECT q, pr_error(q)
   FROM unnest(ARRAY['', '[', '[]', '[1', '[1,2', '[1,]', '[,1]', '[1,,2]', '[1,2]]', '[1,2]x', '[1e,2]', '[--1,2]', '[1 2,3]',
-                    '[nan,1]', '[inf,1]', '[1e39,1]', '1,2', '{1,2}', '[1,a]']) AS q;
+                    '[nan,1]', '[inf,1]', '[1e39,1]', '1,2', '(1,2)', '[1,a]']) AS q;
 SELECT pr_error('[' || repeat('1,', 16000) || '1]');
 
 -- vector, halfvec, text and untyped

@@ -30,7 +30,7 @@ SELECT bool_and(a IS NOT DISTINCT FROM b) AS same
   JOIN (SELECT row_number() OVER (), w FROM nw_weights('[0,90]', 'w', NULL) AS w) AS b (n, b) USING (n);
 
 -- joined to their rows
-SELECT w.label, r.embedding FROM nw_weights('[0,0]', 'w', 2) AS w JOIN w_rows AS r ON r.id = w.support_id::int;
+SELECT w.label, r.embedding FROM nw_weights('[0,0]', 'w', 2) AS w JOIN w_rows AS r ON r.id = w.support_id::int ORDER BY w.rank;
 SELECT * FROM nw_weights(NULL::vector, 'w');
 SELECT * FROM nw_weights('[0,0]', 'w', 0);
 

@@ -247,3 +247,30 @@ nw_tally_label(const NwTally *tally, int place)
 {
 	return tally->labels->text[tally->verdict.class[place]];
 }
+
+/* Put the more probable class first, equals in byte order, for qsort_arg. */
+static int
+compare_probability(const void *a, const void *b, void *arg)
+{
+	return nw_verdict_rank(arg, *(const int *) a, *(const int *) b);
+}
+
+/* The places of the verdict, [verdict.n], the most probable class first. */
+int *
+nw_tally_ranking(NwTally *tally)
+{
+	NwVerdict *verdict = &tally->verdict;
+	int *ranking = palloc_extended(Max(verdict->n, 1) * sizeof(int), MCXT_ALLOC_HUGE);
+
+	for (int i = 0; i < verdict->n; i++)
+		ranking[i] = i;
+	qsort_arg(ranking, verdict->n, sizeof(int), compare_probability, verdict);
+	return ranking;
+}
+
+/* The share of the prediction that one of the heaviest supports has. */
+double
+nw_tally_weight(const NwTally *tally, const NwHeavy *item)
+{
+	return nw_scaled_ratio(nw_scaled_exp(item->score), tally->verdict.total);
+}

@@ -88,5 +88,7 @@ extern NwTally *nw_tally_end(NwTallying *tallying);
 extern void nw_tally_reserve(NwTally *tally, MemoryContext mcxt, bool removable);
 extern bool nw_tally_close(NwTally *tally, MemoryContext mcxt);
 extern NwBytes nw_tally_label(const NwTally *tally, int place);
+extern int *nw_tally_ranking(NwTally *tally);
+extern double nw_tally_weight(const NwTally *tally, const NwHeavy *item);
 
 #endif /* NW_PREDICT_TALLY_H */

@@ -10,10 +10,12 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 #include "compat.h"
 #include "math/calibration_bins.h"
 #include "sets/extension.h"
+#include "sets/number_array.h"
 #include "sets/registry.h"
 #include "sql/args.h"
 
@@ -26,6 +28,17 @@ nw_aggregate_context(FunctionCallInfo fcinfo)
 	if (!AggCheckCallContext(fcinfo, &mcxt))
 		elog(ERROR, "aggregate function called in non-aggregate context");
 	return mcxt;
+}
+
+/* The type that an argument has in this call. */
+Oid
+nw_type_of_argument(FunctionCallInfo fcinfo, int arg)
+{
+	Oid type = get_fn_expr_argtype(fcinfo->flinfo, arg);
+
+	if (!OidIsValid(type))
+		elog(ERROR, "could not determine the type of argument %d", arg + 1);
+	return type;
 }
 
 /* Insist that an argument is not null. */
@@ -70,6 +83,21 @@ nw_top_argument(FunctionCallInfo fcinfo, int arg)
 	return top;
 }
 
+/* Read the min_confidence argument; 0 where it is null. */
+double
+nw_confidence_argument(FunctionCallInfo fcinfo, int arg)
+{
+	double confidence;
+
+	if (PG_ARGISNULL(arg))
+		return 0;
+	confidence = PG_GETARG_FLOAT8(arg);
+	if (!(confidence >= 0 && confidence <= 1))
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+		                errmsg("min_confidence must be between 0 and 1, not %g", confidence)));
+	return confidence;
+}
+
 /* Insist on a number of bins that makes sense. */
 void
 nw_check_bins(int bins)
@@ -80,12 +108,76 @@ nw_check_bins(int bins)
 		         errmsg("bins must be between 1 and %d, not %d", NW_CALIBRATION_BINS_MAX, bins)));
 }
 
+/* Insist that all rows have the same number of bins. */
+void
+nw_check_same_bins(int64 a, int64 b)
+{
+	if (a != b)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("bins must be the same for all rows"),
+		                errdetail("One row has %d, another %d.", (int) a, (int) b)));
+}
+
+/* Insist on a confidence that can be one. */
+void
+nw_check_confidence(double confidence)
+{
+	if (!nw_confidence_is_valid(confidence))
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+		                errmsg("confidence must be between 0 and 1, not %g", confidence)));
+}
+
 int
 nw_bins_argument(FunctionCallInfo fcinfo, int arg)
 {
 	nw_check_argument(fcinfo, arg, "bins");
 	nw_check_bins(PG_GETARG_INT32(arg));
 	return PG_GETARG_INT32(arg);
+}
+
+/* Read a query out of text, as a vector or an array of numbers prints itself. */
+static NwVectorData
+query_of_text(Datum query)
+{
+	char *written = text_to_cstring(DatumGetTextPP(query));
+
+	return *written == '{' ? nw_number_array_parse(written) : nw_vector_parse(written);
+}
+
+/* Read a query of the type that the caller has. */
+static NwVectorData
+query_of_type(Datum query, Oid type)
+{
+	switch (nw_vector_type(type))
+	{
+		case NW_VECTOR:
+			return nw_vector_read(query, NW_VECTOR);
+		case NW_HALFVEC:
+			return nw_vector_read(query, NW_HALFVEC);
+		case NW_NOT_A_VECTOR:
+			break;
+	}
+	if (nw_is_number_array(type))
+		return nw_number_array_read(DatumGetArrayTypeP(query));
+	ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+	                errmsg("query must not be of type %s", format_type_be(type)),
+	                errhint("It may be a vector, a halfvec, an array of numbers, or text.")));
+}
+
+/* Read argument 0. */
+static NwVectorData
+query_argument(FunctionCallInfo fcinfo, NwQueryForm form)
+{
+	Datum query = PG_GETARG_DATUM(0);
+	Oid type = InvalidOid;
+
+	if (form == NW_QUERY_ANY)
+		type = getBaseType(nw_type_of_argument(fcinfo, 0));
+	if (form == NW_QUERY_TEXT || type == TEXTOID)
+		return query_of_text(query);
+	if (form == NW_QUERY_ANY)
+		return query_of_type(query, type);
+	return nw_vector_read(query, form == NW_QUERY_VECTOR ? NW_VECTOR : NW_HALFVEC);
 }
 
 /*
@@ -100,23 +192,37 @@ nw_call_arguments(NwCall *call, FunctionCallInfo fcinfo, NwQueryForm form, int s
 		return false;
 	call->schema = nw_extension_schema(fcinfo);
 	call->support = nw_text_argument(fcinfo, support_arg, "support");
-	if (form == NW_QUERY_TEXT)
-		call->query = nw_vector_parse(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	else
-		call->query =
-			nw_vector_read(PG_GETARG_DATUM(0), form == NW_QUERY_VECTOR ? NW_VECTOR : NW_HALFVEC);
+	call->query = query_argument(fcinfo, form);
 	call->once = get_fn_expr_arg_stable(fcinfo->flinfo, 0);
 	call->caller = fcinfo->flinfo->fn_mcxt;
 	return true;
 }
 
-static int
-text_array(ArrayType *array, Datum **elems, bool **nulls)
+/*
+ * Take an array apart into the output texts of its elements, [n], as labels and ids
+ * have them; an element that is null has no data.
+ */
+static NwBytes *
+array_texts(ArrayType *array, int *n)
 {
-	int n;
+	NwTextOut out;
+	int16 typlen;
+	bool typbyval;
+	char typalign;
+	Datum *elems;
+	bool *nulls;
+	NwBytes *texts;
 
-	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, elems, nulls, &n);
-	return n;
+	nw_text_out_init(&out, ARR_ELEMTYPE(array), CurrentMemoryContext);
+	get_typlenbyvalalign(out.type, &typlen, &typbyval, &typalign);
+	deconstruct_array(array, ARR_ELEMTYPE(array), typlen, typbyval, typalign, &elems, &nulls, n);
+	texts = palloc_extended(Max(*n, 1) * sizeof(NwBytes), MCXT_ALLOC_HUGE);
+	for (int i = 0; i < *n; i++)
+	{
+		texts[i] = nulls[i] ? (NwBytes) {NULL, 0} : nw_text_out(&out, elems[i]);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return texts;
 }
 
 /* Read the classes that alone count; all where the argument is null. */
@@ -124,24 +230,20 @@ void
 nw_classes_argument(NwCall *call, FunctionCallInfo fcinfo, int arg)
 {
 	NwFilter *filter = &call->filter;
-	Datum *elems;
-	bool *nulls;
 
 	if (PG_ARGISNULL(arg))
 		return;
-	filter->nclasses = text_array(PG_GETARG_ARRAYTYPE_P(arg), &elems, &nulls);
+	filter->classes = array_texts(PG_GETARG_ARRAYTYPE_P(arg), &filter->nclasses);
 	if (filter->nclasses == 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		                errmsg("classes must name at least one class"),
 		                errhint("Pass NULL for all classes.")));
-	filter->classes = palloc_extended(filter->nclasses * sizeof(NwBytes), MCXT_ALLOC_HUGE);
 	filter->admitted = nw_byteset_create(CurrentMemoryContext, filter->nclasses);
 	for (int i = 0; i < filter->nclasses; i++)
 	{
-		if (nulls[i])
+		if (filter->classes[i].data == NULL)
 			ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 			                errmsg("classes must not contain nulls")));
-		filter->classes[i] = nw_bytes_of_varlena(elems[i]);
 		nw_byteset_add(filter->admitted, filter->classes[i]);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -151,20 +253,19 @@ nw_classes_argument(NwCall *call, FunctionCallInfo fcinfo, int arg)
 void
 nw_exclude_argument(NwCall *call, FunctionCallInfo fcinfo, int arg)
 {
-	Datum *elems;
-	bool *nulls;
+	NwBytes *ids;
 	int n;
 
 	if (PG_ARGISNULL(arg))
 		return;
-	n = text_array(PG_GETARG_ARRAYTYPE_P(arg), &elems, &nulls);
+	ids = array_texts(PG_GETARG_ARRAYTYPE_P(arg), &n);
 	if (n == 0)
 		return;
 	call->filter.exclude = nw_byteset_create(CurrentMemoryContext, n);
 	for (int i = 0; i < n; i++)
 	{
-		if (!nulls[i])
-			nw_byteset_add(call->filter.exclude, nw_bytes_of_varlena(elems[i]));
+		if (ids[i].data)
+			nw_byteset_add(call->filter.exclude, ids[i]);
 		CHECK_FOR_INTERRUPTS();
 	}
 }

@@ -13,8 +13,6 @@
 #include "math/calibration_bins.h"
 #include "sql/args.h"
 
-#define DEFAULT_BINS 15
-
 PG_FUNCTION_INFO_V1(nw_ece_accum);
 PG_FUNCTION_INFO_V1(nw_ece_combine);
 PG_FUNCTION_INFO_V1(nw_ece_serialize);
@@ -35,23 +33,13 @@ make_bins(FunctionCallInfo fcinfo, int n)
 	return bins;
 }
 
-/* Insist that all rows have the same number of bins. */
-static void
-check_same_bins(int64 a, int64 b)
-{
-	if (a != b)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		                errmsg("bins must be the same for all rows"),
-		                errdetail("One row has %d, another %d.", (int) a, (int) b)));
-}
-
 /* nw_ece_accum(internal, confidence float8, correct boolean [, bins int]) */
 Datum
 nw_ece_accum(PG_FUNCTION_ARGS)
 {
 	NwBins *bins = PG_ARGISNULL(0) ? NULL : (NwBins *) PG_GETARG_POINTER(0);
 	double confidence;
-	int n = DEFAULT_BINS;
+	int n = NW_DEFAULT_BINS;
 
 	if (PG_NARGS() > 3)
 	{
@@ -60,14 +48,12 @@ nw_ece_accum(PG_FUNCTION_ARGS)
 	}
 	if (bins == NULL)
 		bins = make_bins(fcinfo, n);
-	check_same_bins(bins->n, n);
+	nw_check_same_bins(bins->n, n);
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_POINTER(bins);
 
 	confidence = PG_GETARG_FLOAT8(1);
-	if (!nw_confidence_is_valid(confidence))
-		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-		                errmsg("confidence must be between 0 and 1, not %g", confidence)));
+	nw_check_confidence(confidence);
 	nw_bins_add(bins, confidence, PG_GETARG_BOOL(2));
 	PG_RETURN_POINTER(bins);
 }
@@ -87,7 +73,7 @@ nw_ece_combine(PG_FUNCTION_ARGS)
 	}
 	other = (NwBins *) PG_GETARG_POINTER(1);
 	bins = PG_ARGISNULL(0) ? make_bins(fcinfo, (int) other->n) : (NwBins *) PG_GETARG_POINTER(0);
-	check_same_bins(bins->n, other->n);
+	nw_check_same_bins(bins->n, other->n);
 	nw_bins_merge(bins, other);
 	PG_RETURN_POINTER(bins);
 }

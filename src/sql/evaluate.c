@@ -1,14 +1,12 @@
 /*
  * sql/evaluate.c
  *		Predict a whole set and measure how good that was: nw_predict_set,
- *		nw_evaluate, nw_confusion and nw_reliability.
+ *		nw_evaluate and nw_reliability.
  */
 #include "postgres.h"
 
-#include "catalog/pg_type.h"
 #include "utils/float.h"
 
-#include "grow.h"
 #include "math/calibration_bins.h"
 #include "math/sum.h"
 #include "predict/batch.h"
@@ -21,7 +19,6 @@
 
 PG_FUNCTION_INFO_V1(nw_predict_set);
 PG_FUNCTION_INFO_V1(nw_evaluate);
-PG_FUNCTION_INFO_V1(nw_confusion);
 PG_FUNCTION_INFO_V1(nw_reliability);
 
 /* Start a batch for a pair of sets. */
@@ -56,6 +53,26 @@ loss(const NwAnswer *answer)
 	           : -nw_scaled_log_ratio(answer->tally.verdict.value[i], answer->tally.verdict.total);
 }
 
+/*
+ * The squared distance between the answer and the truth, over all classes in
+ * their byte order.
+ */
+static double
+brier_score(const NwAnswer *answer)
+{
+	const NwTally *tally = &answer->tally;
+	int truth = nw_verdict_find(&tally->verdict, answer->truth_class);
+	double sum = truth < 0 ? 1 : 0;
+
+	for (int i = 0; i < tally->verdict.n; i++)
+	{
+		double diff = nw_verdict_probability(&tally->verdict, i) - (i == truth);
+
+		sum += diff * diff;
+	}
+	return sum;
+}
+
 /* Predictions that are returned row by row. */
 typedef struct Predictions
 {
@@ -69,24 +86,26 @@ put_prediction(const NwAnswer *answer, void *arg)
 {
 	Predictions *predictions = arg;
 	int best = nw_verdict_winner(&answer->tally.verdict);
-	Datum values[6 + NW_SET_PAIR_COLUMNS];
-	bool nulls[6 + NW_SET_PAIR_COLUMNS] = {false};
+	Datum values[7 + NW_SET_PAIR_COLUMNS];
+	bool nulls[7 + NW_SET_PAIR_COLUMNS] = {false};
+	int last = 6 + NW_SET_PAIR_COLUMNS;
 
 	values[0] = nw_text_or_null(answer->query_id, &nulls[0]);
-	nulls[1] = nulls[4] = nulls[5] = !answer->labelled;
+	nulls[1] = nulls[4] = nulls[5] = nulls[last] = !answer->labelled;
 	values[1] = nulls[1] ? (Datum) 0 : nw_bytes_datum(answer->truth);
 	values[2] = nw_bytes_datum(nw_tally_label(&answer->tally, best));
 	values[3] = Float8GetDatum(nw_verdict_probability(&answer->tally.verdict, best));
 	values[4] = Float8GetDatum(truth_probability(answer));
 	values[5] = Float8GetDatum(loss(answer));
 	nw_set_pair_values(predictions->pair, predictions->pair->support->set->tau, values + 6);
+	values[last] = Float8GetDatum(nulls[last] ? 0 : brier_score(answer));
 	nw_rows_put(predictions->rows, values, nulls);
 }
 
 /*
  * nw_predict_set(support text, queries text, leave_one_out boolean)
  * returns table (query_id, truth, label, confidence, truth_probability, loss,
- * support, queries, tau)
+ * support, queries, tau, brier)
  */
 Datum
 nw_predict_set(PG_FUNCTION_ARGS)
@@ -116,26 +135,6 @@ typedef struct Scores
 	NwSum brier;
 	NwBins *bins;
 } Scores;
-
-/*
- * The squared distance between the answer and the truth, over all classes in
- * their byte order.
- */
-static double
-brier_score(const NwAnswer *answer)
-{
-	const NwTally *tally = &answer->tally;
-	int truth = nw_verdict_find(&tally->verdict, answer->truth_class);
-	double sum = truth < 0 ? 1 : 0;
-
-	for (int i = 0; i < tally->verdict.n; i++)
-	{
-		double diff = nw_verdict_probability(&tally->verdict, i) - (i == truth);
-
-		sum += diff * diff;
-	}
-	return sum;
-}
 
 /* Add one answer to the scores. */
 static void
@@ -218,96 +217,6 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	           nw_batch_smallest_class(&batch) < MATCH_SUPPORTS + (pair.leave_one_out ? 1 : 0);
 	values[v++] = Float8GetDatum((double) scores.matches / Max(scores.heaviest, 1));
 	return nw_row_datum(desc, values, nulls);
-}
-
-/* Queries of one label that were given another (or the same). */
-typedef struct Cell
-{
-	int truth;
-	int predicted;
-	NwCalibrationBin bin; /* of all of them */
-} Cell;
-
-/* What nw_confusion counts. */
-typedef struct Confusion
-{
-	MemoryContext mcxt;
-	NwLabels *labels; /* truths and predictions, numbered */
-	NwLabels *pairs;  /* (truth, predicted), numbered */
-	Cell *cell;       /* [pairs->n] */
-	int allocated;
-} Confusion;
-
-/* Count one answer in its cell. */
-static void
-add_confusion(const NwAnswer *answer, void *arg)
-{
-	Confusion *confusion = arg;
-	const NwTally *tally = &answer->tally;
-	int best = nw_verdict_winner(&tally->verdict);
-	int key[2];
-	int known = confusion->pairs->n;
-	int i;
-
-	if (!answer->labelled)
-		return;
-	key[0] = nw_labels_add_text(confusion->labels, answer->truth);
-	key[1] = nw_labels_add_text(confusion->labels, nw_tally_label(tally, best));
-	i = nw_labels_add_text(confusion->pairs, (NwBytes) {(const char *) key, sizeof(key)});
-	NW_RESERVE(confusion->mcxt, confusion->cell, confusion->allocated, i + 1);
-	if (i == known)
-		confusion->cell[i] = (Cell) {.truth = key[0], .predicted = key[1]};
-	nw_bin_add(&confusion->cell[i].bin, nw_verdict_probability(&tally->verdict, best),
-	           key[0] == key[1]);
-}
-
-/* Order cells by truth, then prediction, in byte order, for qsort_arg. */
-static int
-compare_cells(const void *a, const void *b, void *arg)
-{
-	const Cell *x = a;
-	const Cell *y = b;
-	const NwLabels *labels = arg;
-	int cmp = nw_bytes_compare(labels->text[x->truth], labels->text[y->truth]);
-
-	return cmp != 0 ? cmp
-	                : nw_bytes_compare(labels->text[x->predicted], labels->text[y->predicted]);
-}
-
-/*
- * nw_confusion(support text, queries text, leave_one_out boolean)
- * returns table (truth, predicted, n, mean_confidence, support, queries, tau)
- */
-Datum
-nw_confusion(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *rows;
-	NwSetPair pair;
-	NwBatch batch;
-	Confusion confusion = {.mcxt = CurrentMemoryContext};
-
-	nw_check_argument(fcinfo, 1, "queries");
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
-	rows = nw_rows_begin(fcinfo);
-	confusion.labels = nw_labels_create(CurrentMemoryContext, TEXTOID);
-	confusion.pairs = nw_labels_create(CurrentMemoryContext, TEXTOID);
-	init_batch(&batch, &pair, add_confusion, &confusion);
-	nw_batch_run(&batch, pair.queries);
-
-	qsort_arg(confusion.cell, confusion.pairs->n, sizeof(Cell), compare_cells, confusion.labels);
-	for (int i = 0; i < confusion.pairs->n; i++)
-	{
-		const Cell *cell = &confusion.cell[i];
-		Datum values[4 + NW_SET_PAIR_COLUMNS] = {
-			nw_bytes_datum(confusion.labels->text[cell->truth]),
-			nw_bytes_datum(confusion.labels->text[cell->predicted]), Int64GetDatum(cell->bin.count),
-			Float8GetDatum(nw_bin_confidence(&cell->bin))};
-		bool nulls[4 + NW_SET_PAIR_COLUMNS] = {false};
-
-		nw_set_pair_values(&pair, pair.support->set->tau, values + 4);
-		nw_rows_put(rows, values, nulls);
-	}
-	return (Datum) 0;
 }
 
 /* Put one answer in its bin. */

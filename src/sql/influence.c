@@ -9,6 +9,8 @@
 #include "sql/args.h"
 #include "sql/influence.h"
 
+PG_FUNCTION_INFO_V1(nw_influence);
+
 /*
  * How much the loss of a query would grow without a support.  The tally keeps
  * removable masses, and truth_class has support.
@@ -44,14 +46,15 @@ put_items(ReturnSetInfo *rows, const NwTally *tally, const NwHeaviest *list, int
 	for (int i = 0; i < list->n; i++)
 	{
 		const NwHeavy *item = &list->item[i];
-		bool nulls[6] = {false};
-		Datum values[6] = {
+		bool nulls[7] = {false};
+		Datum values[7] = {
 			nw_text_or_null(item->id, &nulls[0]),
 			nw_bytes_datum(tally->labels->text[item->class]),
 			Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
-			Float8GetDatum(nw_scaled_ratio(nw_scaled_exp(item->score), tally->verdict.total)),
+			Float8GetDatum(nw_tally_weight(tally, item)),
 			Float8GetDatum(truth_class < 0 ? 0 : nw_item_influence(tally, item, truth_class)),
-			CStringGetTextDatum(effect)};
+			CStringGetTextDatum(effect),
+			Int32GetDatum(i + 1)};
 
 		/* a truth without support has no loss to change */
 		nulls[4] = nulls[5] = truth_class < 0;
@@ -60,13 +63,12 @@ put_items(ReturnSetInfo *rows, const NwTally *tally, const NwHeaviest *list, int
 }
 
 /*
- * nw_influence(query, truth text, support text, top int, classes text[],
- *				exclude text[])
+ * nw_influence(query, truth text, support text, top int, classes, exclude)
  * returns table (support_id text, label text, distance float8, weight float8,
- *				  influence float8, effect text)
+ *				  influence float8, effect text, rank int)
  */
-static Datum
-nw_influence(FunctionCallInfo fcinfo, NwQueryForm form)
+Datum
+nw_influence(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rows;
 	NwCall call;
@@ -75,7 +77,7 @@ nw_influence(FunctionCallInfo fcinfo, NwQueryForm form)
 	int truth_class;
 
 	rows = nw_rows_begin(fcinfo);
-	if (!nw_call_arguments(&call, fcinfo, form, 2) || PG_ARGISNULL(1))
+	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 2) || PG_ARGISNULL(1))
 		return (Datum) 0;
 	call.truth = nw_bytes_of_varlena(PG_GETARG_DATUM(1));
 	call.by_truth = true;
@@ -91,5 +93,3 @@ nw_influence(FunctionCallInfo fcinfo, NwQueryForm form)
 	put_items(rows, tally, &tally->heaviest_others, truth_class, "harmful");
 	return (Datum) 0;
 }
-
-NW_QUERY_FUNCTION(nw_influence);

@@ -11,38 +11,25 @@
 #include "rows.h"
 #include "sql/args.h"
 
-/* Read the min_confidence argument; 0 where NULL. */
-static double
-confidence_argument(FunctionCallInfo fcinfo, int arg)
-{
-	double confidence;
+PG_FUNCTION_INFO_V1(nw_predict);
+PG_FUNCTION_INFO_V1(nw_classify);
+PG_FUNCTION_INFO_V1(nw_predict_proba);
+PG_FUNCTION_INFO_V1(nw_regress);
 
-	if (PG_ARGISNULL(arg))
-		return 0;
-	confidence = PG_GETARG_FLOAT8(arg);
-	if (!(confidence >= 0 && confidence <= 1))
-		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-		                errmsg("min_confidence must be between 0 and 1, not %g", confidence)));
-	return confidence;
-}
-
-/*
- * nw_predict(query, support text, classes text[], exclude text[],
- *			  min_confidence float8) returns text
- */
-static Datum
-nw_predict(FunctionCallInfo fcinfo, NwQueryForm form)
+/* nw_predict(query, support text, classes, exclude, min_confidence float8) returns text */
+Datum
+nw_predict(PG_FUNCTION_ARGS)
 {
 	NwCall call;
 	NwTally *tally;
 	double min_confidence;
 	int best;
 
-	if (!nw_call_arguments(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
 		PG_RETURN_NULL();
 	nw_classes_argument(&call, fcinfo, 2);
 	nw_exclude_argument(&call, fcinfo, 3);
-	min_confidence = confidence_argument(fcinfo, 4);
+	min_confidence = nw_confidence_argument(fcinfo, 4);
 	if (min_confidence == 0)
 		return nw_bytes_datum(nw_call_label(&call));
 	tally = nw_call_tally(&call);
@@ -52,80 +39,71 @@ nw_predict(FunctionCallInfo fcinfo, NwQueryForm form)
 	return nw_bytes_datum(nw_tally_label(tally, best));
 }
 
-NW_QUERY_FUNCTION(nw_predict);
-
 /*
- * nw_classify(query, support text, classes text[], exclude text[],
+ * nw_classify(query, support text, classes, exclude, min_confidence float8,
  *			   OUT label text, OUT confidence float8)
  */
-static Datum
-nw_classify(FunctionCallInfo fcinfo, NwQueryForm form)
+Datum
+nw_classify(PG_FUNCTION_ARGS)
 {
 	NwCall call;
 	NwTally *tally;
 	TupleDesc desc;
 	Datum values[2];
 	bool nulls[2] = {false, false};
+	double min_confidence;
+	double confidence;
 	int best;
 
-	if (!nw_call_arguments(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
 		PG_RETURN_NULL();
 	nw_classes_argument(&call, fcinfo, 2);
 	nw_exclude_argument(&call, fcinfo, 3);
+	min_confidence = nw_confidence_argument(fcinfo, 4);
 	desc = nw_row_type(fcinfo);
 
 	tally = nw_call_tally(&call);
 	best = nw_verdict_winner(&tally->verdict);
+	confidence = nw_verdict_probability(&tally->verdict, best);
 	values[0] = nw_bytes_datum(nw_tally_label(tally, best));
-	values[1] = Float8GetDatum(nw_verdict_probability(&tally->verdict, best));
+	values[1] = Float8GetDatum(confidence);
+	nulls[0] = confidence < min_confidence;
 	return nw_row_datum(desc, values, nulls);
 }
 
-NW_QUERY_FUNCTION(nw_classify);
-
-/* Put the more probable class first, equals in byte order, for qsort_arg. */
-static int
-compare_probability(const void *a, const void *b, void *arg)
-{
-	return nw_verdict_rank(arg, *(const int *) a, *(const int *) b);
-}
-
 /*
- * nw_predict_proba(query, support text, classes text[], exclude text[],
- *					top int) returns table (label text, probability float8)
+ * nw_predict_proba(query, support text, classes, exclude, top int)
+ * returns table (label text, probability float8, rank int)
  */
-static Datum
-nw_predict_proba(FunctionCallInfo fcinfo, NwQueryForm form)
+Datum
+nw_predict_proba(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rows;
 	NwCall call;
 	NwTally *tally;
 	int top = nw_top_argument(fcinfo, 4);
-	int *rank;
+	int *ranking;
 
 	rows = nw_rows_begin(fcinfo);
-	if (!nw_call_arguments(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
 		return (Datum) 0;
 	nw_classes_argument(&call, fcinfo, 2);
 	nw_exclude_argument(&call, fcinfo, 3);
 
 	tally = nw_call_tally(&call);
-	rank = palloc_extended(tally->verdict.n * sizeof(int), MCXT_ALLOC_HUGE);
-	for (int i = 0; i < tally->verdict.n; i++)
-		rank[i] = i;
-	qsort_arg(rank, tally->verdict.n, sizeof(int), compare_probability, &tally->verdict);
+	ranking = nw_tally_ranking(tally);
 	for (int i = 0; i < tally->verdict.n && i < top; i++)
 	{
-		Datum values[2] = {nw_bytes_datum(nw_tally_label(tally, rank[i])),
-		                   Float8GetDatum(nw_verdict_probability(&tally->verdict, rank[i]))};
-		bool nulls[2] = {false, false};
+		int place = ranking[i];
+		Datum values[3] = {nw_bytes_datum(nw_tally_label(tally, place)),
+		                   Float8GetDatum(nw_verdict_probability(&tally->verdict, place)),
+		                   Int32GetDatum(i + 1)};
+		bool nulls[3] = {false};
 
 		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;
 }
-
-NW_QUERY_FUNCTION(nw_predict_proba);
 
 /* Read a label as a finite number. */
 static double
@@ -146,19 +124,19 @@ label_number(NwBytes label, const char *set)
 }
 
 /*
- * nw_regress(query, support text, exclude text[]) returns float8
+ * nw_regress(query, support text, exclude) returns float8
  *
  * The mean of the labels under the class probabilities, added up in the byte
  * order of the labels like everything else.
  */
-static Datum
-nw_regress(FunctionCallInfo fcinfo, NwQueryForm form)
+Datum
+nw_regress(PG_FUNCTION_ARGS)
 {
 	NwCall call;
 	NwTally *tally;
 	double mean = 0;
 
-	if (!nw_call_arguments(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
 		PG_RETURN_NULL();
 	nw_exclude_argument(&call, fcinfo, 2);
 
@@ -168,5 +146,3 @@ nw_regress(FunctionCallInfo fcinfo, NwQueryForm form)
 		        label_number(nw_tally_label(tally, i), call.support);
 	PG_RETURN_FLOAT8(mean);
 }
-
-NW_QUERY_FUNCTION(nw_regress);

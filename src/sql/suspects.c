@@ -86,7 +86,7 @@ nw_suspects_find(NwSuspects *suspects, NwSupport *support)
 /*
  * nw_suspects(support text, top int)
  * returns table (support_id, label, suggested_label, probability, log_margin,
- *				  margin, support, tau)
+ *				  margin, support, tau, rank)
  */
 Datum
 nw_suspects(PG_FUNCTION_ARGS)
@@ -108,15 +108,16 @@ nw_suspects(PG_FUNCTION_ARGS)
 	{
 		const NwSuspect *suspect = &suspects.item[i];
 		int class = nw_support_class(support, suspect->row);
-		bool nulls[8] = {false};
-		Datum values[8] = {nw_text_or_null(nw_support_id(support, suspect->row), &nulls[0]),
+		bool nulls[9] = {false};
+		Datum values[9] = {nw_text_or_null(nw_support_id(support, suspect->row), &nulls[0]),
 		                   nw_bytes_datum(support->labels->text[class]),
 		                   nw_bytes_datum(support->labels->text[suspect->suggested]),
 		                   Float8GetDatum(suspect->probability),
 		                   Float8GetDatum(suspect->log_margin),
 		                   Float8GetDatum(suspect->margin),
 		                   CStringGetTextDatum(name),
-		                   Float8GetDatum(support->tau)};
+		                   Float8GetDatum(support->tau),
+		                   Int32GetDatum((int32) i + 1)};
 
 		nw_rows_put(rows, values, nulls);
 	}

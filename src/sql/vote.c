@@ -15,10 +15,8 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/float.h"
-#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/numeric.h"
 
 #include "bytes/aggregate_state.h"
 #include "compat.h"
@@ -26,6 +24,7 @@
 #include "math/verdict.h"
 #include "sets/labels.h"
 #include "sql/args.h"
+#include "sql/json.h"
 
 /* A mass for each label. */
 typedef struct VoteState
@@ -43,21 +42,21 @@ PG_FUNCTION_INFO_V1(nw_vote_deserialize);
 PG_FUNCTION_INFO_V1(nw_vote_final);
 PG_FUNCTION_INFO_V1(nw_argmax_final);
 
+/* Make an empty state for labels of a type. */
 static VoteState *
-make_state(MemoryContext mcxt)
+make_state(MemoryContext mcxt, Oid type)
 {
 	VoteState *state = MemoryContextAllocZero(mcxt, sizeof(VoteState));
 
 	state->mcxt = mcxt;
-	state->labels = nw_labels_create(mcxt, TEXTOID);
+	state->labels = nw_labels_create(mcxt, type);
 	return state;
 }
 
-/* The mass of a label, empty where it is new. */
+/* The mass of a class, empty where it is new. */
 static NwMass *
-label_mass(VoteState *state, NwBytes label)
+class_mass(VoteState *state, int class)
 {
-	int class = nw_labels_add_text(state->labels, label);
 	int old = state->allocated;
 
 	NW_RESERVE(state->mcxt, state->mass, state->allocated, class + 1);
@@ -66,14 +65,24 @@ label_mass(VoteState *state, NwBytes label)
 	return &state->mass[class];
 }
 
-/* nw_vote_accum(internal, label text, distance float8 [, tau float8]) */
+/* The mass of a label's text. */
+static NwMass *
+label_mass(VoteState *state, NwBytes label)
+{
+	return class_mass(state, nw_labels_add_text(state->labels, label));
+}
+
+/* nw_vote_accum(internal, label, distance float8 [, tau float8]) */
 Datum
 nw_vote_accum(PG_FUNCTION_ARGS)
 {
 	MemoryContext mcxt = nw_aggregate_context(fcinfo);
-	VoteState *state = PG_ARGISNULL(0) ? make_state(mcxt) : (VoteState *) PG_GETARG_POINTER(0);
+	VoteState *state;
 	double tau = 1;
 	double distance;
+
+	state = PG_ARGISNULL(0) ? make_state(mcxt, nw_type_of_argument(fcinfo, 1))
+	                        : (VoteState *) PG_GETARG_POINTER(0);
 
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		PG_RETURN_POINTER(state);
@@ -85,7 +94,7 @@ nw_vote_accum(PG_FUNCTION_ARGS)
 		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 		                errmsg("distance must be a finite number, not %g", distance)));
 
-	nw_mass_add(label_mass(state, nw_bytes_of_varlena(PG_GETARG_DATUM(1))),
+	nw_mass_add(class_mass(state, nw_labels_add(state->labels, PG_GETARG_DATUM(1))),
 	            nw_distance_score(distance, tau));
 	PG_RETURN_POINTER(state);
 }
@@ -105,7 +114,7 @@ nw_vote_combine(PG_FUNCTION_ARGS)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	}
 	other = (VoteState *) PG_GETARG_POINTER(1);
-	state = PG_ARGISNULL(0) ? make_state(mcxt) : (VoteState *) PG_GETARG_POINTER(0);
+	state = PG_ARGISNULL(0) ? make_state(mcxt, TEXTOID) : (VoteState *) PG_GETARG_POINTER(0);
 	for (int i = 0; i < other->labels->n; i++)
 		nw_mass_merge(label_mass(state, other->labels->text[i]), &other->mass[i]);
 	PG_RETURN_POINTER(state);
@@ -144,13 +153,13 @@ nw_vote_deserialize(PG_FUNCTION_ARGS)
 {
 	bytea *serialized = PG_GETARG_BYTEA_PP(0);
 	VoteState *state;
-	NwVoteReader reader;
+	NwStateReader reader;
 	NwBytes label;
 	NwMass mass;
 	bool valid;
 
 	(void) nw_aggregate_context(fcinfo);
-	state = make_state(CurrentMemoryContext);
+	state = make_state(CurrentMemoryContext, TEXTOID);
 	valid = nw_vote_read_begin(&reader, VARDATA_ANY(serialized), VARSIZE_ANY_EXHDR(serialized));
 	for (int n = 1; valid && reader.n > 0; n++)
 	{
@@ -162,7 +171,7 @@ nw_vote_deserialize(PG_FUNCTION_ARGS)
 		/* a label that was there already makes no new class */
 		valid = valid && state->labels->n == n;
 	}
-	if (!valid || !nw_vote_read_end(&reader))
+	if (!valid || !nw_state_read_end(&reader))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
 		                errmsg("invalid state of aggregate")));
 	PG_RETURN_POINTER(state);
@@ -185,16 +194,6 @@ finish_vote(FunctionCallInfo fcinfo, NwVerdict *verdict)
 	return nw_verdict_close(verdict, state->mass, nw_labels_order(state->labels), n) ? state : NULL;
 }
 
-/* A double as a numeric that gives the same double back. */
-static Numeric
-exact_numeric(double value)
-{
-	char *text = float8out_internal(value);
-
-	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
-	                                           ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
-}
-
 /* nw_vote_final(internal) returns jsonb: {label: probability} */
 Datum
 nw_vote_final(PG_FUNCTION_ARGS)
@@ -208,30 +207,37 @@ nw_vote_final(PG_FUNCTION_ARGS)
 	nw_push_jsonb(&json, WJB_BEGIN_OBJECT, NULL);
 	for (int i = 0; i < verdict.n; i++)
 	{
-		NwBytes label = state->labels->text[verdict.class[i]];
-		JsonbValue key;
-		JsonbValue value;
-
-		key.type = jbvString;
-		key.val.string.val = unconstify(char *, label.data);
-		key.val.string.len = label.len;
-		nw_push_jsonb(&json, WJB_KEY, &key);
-		value.type = jbvNumeric;
-		value.val.numeric = exact_numeric(nw_verdict_probability(&verdict, i));
-		nw_push_jsonb(&json, WJB_VALUE, &value);
+		nw_json_text(&json, WJB_KEY, state->labels->text[verdict.class[i]]);
+		nw_json_number(&json, nw_verdict_probability(&verdict, i));
 	}
 	nw_push_jsonb(&json, WJB_END_OBJECT, NULL);
 	PG_RETURN_JSONB_P(JsonbValueToJsonb(json.result));
 }
 
-/* nw_argmax_final(internal) returns text: the most probable label */
+/*
+ * nw_argmax_final(internal, label, distance float8 [, tau float8]) returns the most
+ * probable label, of the label's own type
+ *
+ * The value is made of its text, by the type's own input function: of several values
+ * of one text none has to be chosen.  A domain's conditions were met when the label
+ * went in, and are not asked again.
+ */
 Datum
 nw_argmax_final(PG_FUNCTION_ARGS)
 {
 	NwVerdict verdict;
 	VoteState *state = finish_vote(fcinfo, &verdict);
+	NwBytes label;
+	Oid type;
+	Oid input;
+	Oid ioparam;
 
 	if (state == NULL)
 		PG_RETURN_NULL();
-	return nw_bytes_datum(state->labels->text[verdict.class[nw_verdict_winner(&verdict)]]);
+	label = state->labels->text[verdict.class[nw_verdict_winner(&verdict)]];
+	type = getBaseType(get_fn_expr_rettype(fcinfo->flinfo));
+	if (type == TEXTOID)
+		return nw_bytes_datum(label);
+	getTypeInputInfo(type, &input, &ioparam);
+	return OidInputFunctionCall(input, nw_bytes_copy(CurrentMemoryContext, label), ioparam, -1);
 }

@@ -7,12 +7,15 @@
 #include "rows.h"
 #include "sql/args.h"
 
+PG_FUNCTION_INFO_V1(nw_weights);
+
 /*
- * nw_weights(query, support text, top int, classes text[], exclude text[])
- * returns table (support_id text, label text, distance float8, weight float8)
+ * nw_weights(query, support text, top int, classes, exclude)
+ * returns table (support_id text, label text, distance float8, weight float8,
+ *				  rank int)
  */
-static Datum
-nw_weights(FunctionCallInfo fcinfo, NwQueryForm form)
+Datum
+nw_weights(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rows;
 	NwCall call;
@@ -20,7 +23,7 @@ nw_weights(FunctionCallInfo fcinfo, NwQueryForm form)
 	int top = nw_top_argument(fcinfo, 2);
 
 	rows = nw_rows_begin(fcinfo);
-	if (!nw_call_arguments(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
 		return (Datum) 0;
 	call.top = top;
 	nw_classes_argument(&call, fcinfo, 3);
@@ -30,16 +33,13 @@ nw_weights(FunctionCallInfo fcinfo, NwQueryForm form)
 	for (int i = 0; i < tally->heaviest.n; i++)
 	{
 		const NwHeavy *item = &tally->heaviest.item[i];
-		NwScaled term = nw_scaled_exp(item->score);
-		bool nulls[4] = {false};
-		Datum values[4] = {nw_text_or_null(item->id, &nulls[0]),
+		bool nulls[5] = {false};
+		Datum values[5] = {nw_text_or_null(item->id, &nulls[0]),
 		                   nw_bytes_datum(tally->labels->text[item->class]),
 		                   Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
-		                   Float8GetDatum(nw_scaled_ratio(term, tally->verdict.total))};
+		                   Float8GetDatum(nw_tally_weight(tally, item)), Int32GetDatum(i + 1)};
 
 		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;
 }
-
-NW_QUERY_FUNCTION(nw_weights);

@@ -18,7 +18,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *copy = fuzz_copy((FuzzInput) {data, size});
-	NwVoteReader reader;
+	NwStateReader reader;
 	NwMass mass[MOST];
 	NwScaled value[MOST];
 	NwScaled total;
@@ -35,7 +35,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fuzz_use(label, (size_t) len);
 			n++;
 		}
-		(void) nw_vote_read_end(&reader);
+		(void) nw_state_read_end(&reader);
 	}
 	free(copy);
 	if (n == 0)

@@ -38,6 +38,16 @@ def bins(*rows):
     return out
 
 
+def score(counts, loss, brier, state_of_bins, *labels):
+    out = struct.pack('>5q', *counts)
+    for top, sums in (loss, brier):
+        out += struct.pack('>d', top) + b''.join(b.to_bytes(16, 'big') for b in sums)
+    out += struct.pack('>I', len(state_of_bins)) + state_of_bins + struct.pack('>I', len(labels))
+    for label, n, correct in labels:
+        out += struct.pack('>I', len(label)) + label + struct.pack('>qq', n, correct)
+    return out
+
+
 def server():
     save('vote', 'empty', vote())
     save('vote', 'one', vote((b'robin', 0.0, (1 << 80, 0, 0))))
@@ -45,6 +55,10 @@ def server():
     save('vote', 'far', vote((b'wren', -4e240, (77, 1, 1)), (b'heron', 4e240, (1 << 127, 1, 1 << 127))))
     save('bins', 'one', bins((3, 2, 2.5)))
     save('bins', 'four', bins((0, 0, 0), (5, 1, 1.75), (1000000, 700000, 600000.5), (1 << 40, 0, 1 << 40)))
+    nothing = (float('-inf'), (0, 0, 0))
+    save('score', 'empty', score((0, 0, 0, 0, 0), nothing, nothing, bins((0, 0, 0))[1:]))
+    save('score', 'two', score((1, 2, 1, 3, 4), (0.0, (1 << 60, 5, 0)), (-1.0, (1 << 83, 0, 1)),
+                               bins((4, 3, 2.5), (0, 0, 0))[1:], (b'robin', 3, 2), (b'', 1, 0)))
     save('vector_text', 'plain', b'[1,-2.5,3e-7]')
     save('vector_text', 'zeros', b'[0,-0,0.0,.5,5.,1e+3,1.17549435e-38,3.4028235e+38]')
     save('vector_text', 'open', b'[1,2')

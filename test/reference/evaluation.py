@@ -1,8 +1,9 @@
-"""nw_predict_set, nw_evaluate, nw_confusion, nw_reliability and nw_temperature_sweep."""
+"""nw_predict_set, nw_evaluate and whatever else judges whole sets."""
 
 import math
 
 import numpy as np
+from sklearn.metrics import precision_recall_fscore_support, recall_score
 
 import data
 import model
@@ -64,7 +65,7 @@ def check_predictions(rows, head, tau, name, sets=None):
     if not equal(sorted(r["query_id"] for r in rows), sorted(head.queries.id), f"{name}: the queries"):
         return
     by_id = {r["query_id"]: r for r in rows}
-    worst = dict.fromkeys(("confidence", "truth_probability", "loss"), 0.0)
+    worst = dict.fromkeys(("confidence", "truth_probability", "loss", "brier"), 0.0)
     wrong = []
     for i, own in enumerate(head.queries.id):
         r = by_id[own]
@@ -75,9 +76,12 @@ def check_predictions(rows, head, tau, name, sets=None):
             wrong.append((own, "label", r["label"]))
         worst["confidence"] = max(worst["confidence"], abs(r["confidence"] - math.exp(best)))
         if head.queries.label[i] is None:
-            if r["truth_probability"] is not None or r["loss"] is not None:
+            if r["truth_probability"] is not None or r["loss"] is not None or r["brier"] is not None:
                 wrong.append((own, "unlabelled", r))
             continue
+        hit = np.array([c == head.queries.label[i] for c in head.classes], float)
+        brier = ((np.exp(log_p[i]) - hit) ** 2).sum() + (1 - hit.sum())
+        worst["brier"] = max(worst["brier"], abs(r["brier"] - brier))
         p = math.exp(-losses[i])
         worst["truth_probability"] = max(worst["truth_probability"],
                                          abs(r["truth_probability"] - p) / max(p, 1e-300))
@@ -140,6 +144,70 @@ def check_confusion(rows, head, tau, name):
           f"{name}: n")
     worst = max(abs(r["mean_confidence"] - np.mean(cells[r["truth"], r["predicted"]])) for r in rows)
     check(worst < 1e-9, f"{name}: mean_confidence", f"an error of {worst:g}")
+
+
+def check_class_report(rows, predictions, name):
+    """Check the rows of nw_class_report, against scikit-learn."""
+    labelled = [r for r in predictions if r["truth"] is not None]
+    truth, label = [r["truth"] for r in labelled], [r["label"] for r in labelled]
+    names = sorted({*truth, *label}, key=lambda c: c.encode("utf-8"))
+    equal([r["label"] for r in rows], names, f"{name}: labels in byte order")
+    precision, recall, f1, n = precision_recall_fscore_support(truth, label, labels=names, zero_division=0)
+    for i, r in enumerate(rows):
+        equal((r["n"], r["predicted"]), (n[i], label.count(names[i])), f"{name}: counts of {names[i]}")
+        near(r["precision"], precision[i] if r["predicted"] else None, f"{name}: precision of {names[i]}", 1e-12)
+        near(r["recall"], recall[i] if n[i] else None, f"{name}: recall of {names[i]}", 1e-12)
+        near(r["f1"], f1[i], f"{name}: F1 of {names[i]}", 1e-12)
+
+
+def check_coverage(rows, predictions, name):
+    """Check the rows of nw_coverage, against NumPy."""
+    labelled = [r for r in predictions if r["truth"] is not None]
+    confidence = np.minimum([r["confidence"] for r in labelled], 1)
+    wrong = np.array([r["label"] != r["truth"] for r in labelled])
+    thresholds = np.unique(confidence)[::-1]
+    equal([r["threshold"] for r in rows], list(thresholds), f"{name}: thresholds")
+    equal([(r["n"], r["wrong"]) for r in rows],
+          [((confidence >= t).sum(), wrong[confidence >= t].sum()) for t in thresholds], f"{name}: counts")
+    for r in rows[::7]:
+        near(r["coverage"], r["n"] / len(labelled), f"{name}: coverage", 1e-12)
+        near(r["error_rate"], wrong[confidence >= r["threshold"]].mean(), f"{name}: error rate", 1e-12)
+
+
+def check_threshold(server, arguments, coverage, name):
+    """Check nw_threshold, against the rows of nw_coverage."""
+    for limit in (0, 0.03, 0.1, 0.2, 0.5, 1):
+        kept = [r for r in coverage if r["error_rate"] <= limit]
+        got = server.row(f"SELECT threshold, n FROM nw_threshold({arguments}, max_error => {limit})")
+        equal((got["threshold"], got["n"]), (kept[-1]["threshold"], kept[-1]["n"]) if kept else (None, 0),
+              f"{name}: at {limit}")
+
+
+def check_score(server, arguments, predictions, name):
+    """Check nw_score by groups, against scikit-learn and NumPy."""
+    got = server.rows(f"""SELECT length(truth) AS g, (nw_score(truth, label, confidence, loss, brier, 7)).*
+                            FROM nw_predict_set({arguments}) GROUP BY g""")
+    for r in got:
+        group = [p for p in predictions if r["g"] == (None if p["truth"] is None else len(p["truth"]))]
+        labelled = [p for p in group if p["truth"] is not None]
+        equal((r["n"], r["unlabelled"], r["unanswered"]), (len(labelled), len(group) - len(labelled), 0),
+              f"{name}: counts of group {r['g']}")
+        if not labelled:
+            equal([v for k, v in r.items() if isinstance(v, float)], [], f"{name}: nothing of nothing")
+            continue
+        truth, label = [p["truth"] for p in labelled], [p["label"] for p in labelled]
+        correct = np.array(truth) == np.array(label)
+        confidence = np.array([p["confidence"] for p in labelled])
+        losses = np.array([float(p["loss"]) for p in labelled])
+        finite = losses[np.isfinite(losses)]
+        equal(r["unseen"], len(losses) - len(finite), f"{name}: unseen of group {r['g']}")
+        near(r["error_rate"], 1 - correct.mean(), f"{name}: error rate of group {r['g']}", 1e-12)
+        near(r["nll"], finite.mean() if len(finite) else None, f"{name}: nll of group {r['g']}", 1e-12)
+        near(r["brier"], np.mean([p["brier"] for p in labelled]), f"{name}: brier of group {r['g']}", 1e-12)
+        near(r["ece"], model.ece(confidence, correct, 7), f"{name}: ece of group {r['g']}", 1e-12)
+        near(r["mce"], model.mce(confidence, correct, 7), f"{name}: mce of group {r['g']}", 1e-12)
+        recall = recall_score(truth, label, labels=sorted(set(truth)), average="macro", zero_division=0)
+        near(r["macro_recall"], recall, f"{name}: recall of group {r['g']}", 1e-12)
 
 
 def check_reliability(rows, head, tau, name, bins):
@@ -209,6 +277,8 @@ def check_setup(server, s):
             "evaluation": f"SELECT * FROM nw_evaluate({arguments}, bins => {bins})",
             "confusion": f"SELECT * FROM nw_confusion({arguments})",
             "reliability": f"SELECT * FROM nw_reliability({arguments}, bins => {bins})",
+            "class report": f"SELECT * FROM nw_class_report({arguments})",
+            "coverage": f"SELECT * FROM nw_coverage({arguments})",
         }
         got = {key: server.rows(q) for key, q in queries.items()}
         check_predictions(got["predictions"], head, s.tau, name, sets if title == "queries" else None)
@@ -217,6 +287,10 @@ def check_setup(server, s):
             continue
         check_confusion(got["confusion"], head, s.tau, name)
         check_reliability(got["reliability"], head, s.tau, name, bins)
+        check_class_report(got["class report"], got["predictions"], f"{name}: class report")
+        check_coverage(got["coverage"], got["predictions"], f"{name}: coverage")
+        check_threshold(server, arguments, got["coverage"], f"{name}: threshold")
+        check_score(server, arguments, got["predictions"], f"{name}: score")
         for key, q in queries.items():
             equal(server.rows(q, SMALL_CACHE), got[key], f"{name}: {key} streamed, to the last digit")
     low, high = s.tau / 3, s.tau * 3

@@ -62,6 +62,8 @@ $node->safe_psql(
 			RETURN QUERY SELECT bits(format(query, s)) FROM unnest(ARRAY[
 				'SELECT * FROM nw_evaluate(%L, ''asked'')',
 				'SELECT * FROM nw_confusion(%L, ''asked'')',
+				'SELECT * FROM nw_coverage(%L, ''asked'')',
+				'SELECT nw_score(truth, label, confidence, loss, brier) FROM nw_predict_set(%L, ''asked'')',
 				'SELECT * FROM nw_reliability(%L, ''asked'')',
 				'SELECT * FROM nw_predict_set(%L, ''asked'')',
 				'SELECT * FROM nw_evaluate(%1$L, %1$L)',
@@ -143,7 +145,7 @@ my $parallel = q{SET max_parallel_workers_per_gather = 4; SET parallel_setup_cos
 @digits = lines('digits', $executor);
 @packed = lines('packed_digits', $executor);
 @aggregates = lines('aggregates', '');
-is(scalar(@digits), 54, 'answers of six sets');
+is(scalar(@digits), 66, 'answers of six sets');
 is(scalar(@packed), 34, 'and of two');
 is(scalar(grep { / 0 rows|NaN/ } @digits, @packed), 0, 'none is empty');
 

@@ -32,8 +32,8 @@ my @support = split /\n/, $node->safe_psql(
 	'postgres', q{
 	SELECT p.proname || '(' || array_to_string(p.proargtypes::oid[]::regtype[], ', ') || ')' FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.deptype = 'e'
 		JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'nwhead'
-	 WHERE 'internal'::regtype = ANY (p.proargtypes::oid[]) AND p.proname ~ '^nw_(vote|argmax|ece|mce)' ORDER BY 1});
-cmp_ok(scalar @support, '>=', 12, 'there are support functions');
+	 WHERE 'internal'::regtype = ANY (p.proargtypes::oid[]) AND p.proname ~ '^nw_(vote|argmax|ece|mce|score)' ORDER BY 1});
+cmp_ok(scalar @support, '>=', 18, 'there are support functions');
 
 # By themselves: NULL for the state is all that SQL can write
 foreach my $function (@support)
@@ -43,7 +43,7 @@ foreach my $function (@support)
 	foreach my $bytes ('NULL', "'\\x'::bytea", "'\\x00'::bytea", "'\\xffffffffffffffffffffffffffffffff'::bytea", "decode(repeat('00', 5000), 'hex')")
 	{
 		next if $bytes ne 'NULL' && $function !~ /bytea/;
-		my %value = (internal => 'NULL', text => "'a'", 'double precision' => '1', boolean => 'true', integer => '15', bytea => $bytes);
+		my %value = (internal => 'NULL', anycompatible => "'a'", '"any"' => "'a'", 'double precision' => '1', boolean => 'true', integer => '15', bytea => $bytes);
 		my $answer = survives("SELECT $name(" . join(', ', map { $value{$_} } @types) . ') IS NULL', "$function with $bytes");
 		like($answer, qr/^t$|^f$|ERROR/, 'is an answer or an error');
 	}
@@ -54,6 +54,9 @@ foreach my $statement (
 	"SELECT nw_vote_serialize(nw_vote_accum(NULL, 'a', 1))",
 	"SELECT nw_vote_final(nw_vote_accum(NULL, 'a', 1))",
 	"SELECT nw_vote_combine(nw_vote_accum(NULL, 'a', 1), nw_vote_accum(NULL, 'b', 2))",
+	"SELECT nw_score_final(nw_score_accum(NULL, 'a', 'a', 1, 1, 1))",
+	"SELECT nw_score_final(nw_vote_accum(NULL, 'a', 1))",
+	"SELECT nw_score_final(nw_score_deserialize(decode(repeat('00', 400), 'hex'), NULL))",
 	"SELECT nw_ece_final(nw_vote_accum(NULL, 'a', 1))",
 	"SELECT nw_vote_final(nw_ece_accum(NULL, 0.5, true))",
 	"SELECT nw_mce_final(nw_ece_deserialize('\\x0001020304'::bytea, NULL))",
@@ -76,7 +79,7 @@ like($node->safe_psql('postgres', q{
 		SELECT current_setting('test.error')}),
 	qr/permission denied|unsafe|cannot be|must be/, 'others may not make aggregates with such states');
 foreach my $mixed (
-	'SFUNC = nw_vote_accum, STYPE = internal, FINALFUNC = nw_argmax_final',
+	'SFUNC = nw_vote_accum, STYPE = internal, FINALFUNC = nw_argmax_final, FINALFUNC_EXTRA',
 	'SFUNC = nw_vote_accum, STYPE = internal, FINALFUNC = nw_vote_final, COMBINEFUNC = nw_vote_combine, SERIALFUNC = nw_vote_serialize, DESERIALFUNC = nw_vote_deserialize, PARALLEL = SAFE',
 	'SFUNC = nw_vote_accum, STYPE = internal, FINALFUNC = nw_vote_final, MSFUNC = nw_vote_accum, MINVFUNC = nw_vote_accum, MSTYPE = internal, MFINALFUNC = nw_vote_final')
 {
@@ -93,10 +96,10 @@ my $vote = q{
 is(survives("SET max_parallel_workers_per_gather = 0; $vote", 'serial'), 't', 'a vote is that of plain SQL');
 is(survives("SET debug_parallel_query = on; $vote", 'parallel') =~ /ERROR/ ? survives($vote) : 't', 't', 'in parallel, too');
 like(survives("EXPLAIN SELECT nw_vote(label, d, 0.5) FROM numbers"), qr/Partial Aggregate/, 'the plan has states that are sent');
-is(survives('SELECT nw_vote(label, d), nw_argmax(label, d), nw_ece(d, true), nw_mce(d, true) FROM numbers WHERE false', 'no rows'), '|||', 'NULL of nothing');
+is(survives('SELECT nw_vote(label, d), nw_argmax(label, d), nw_ece(d, true), nw_mce(d, true), nw_score(label, label, d, d, d) FROM numbers WHERE false', 'no rows'), '||||', 'NULL of nothing');
 is(survives(q{SELECT count(DISTINCT v) FROM (SELECT nw_vote(label, d) OVER (PARTITION BY label ORDER BY i) AS v FROM numbers) AS t}, 'windows'),
 	'5', 'a window over one label has one answer');
-is(survives(q{SET work_mem = '64kB'; SELECT count(*) FROM (SELECT i % 700, nw_vote(label, d), nw_ece(d / 5, i % 2 = 0) FROM numbers GROUP BY 1) AS t}, 'many groups, little memory'),
+is(survives(q{SET work_mem = '64kB'; SELECT count(*) FROM (SELECT i % 700, nw_vote(label, d), nw_ece(d / 5, i % 2 = 0), nw_score(label, i, d / 5, d, d) FROM numbers GROUP BY 1) AS t}, 'many groups, little memory'),
 	'700', 'every group has an answer');
 is(survives(q{SELECT count(*) FROM jsonb_object_keys((SELECT nw_vote(repeat('x', 100) || i, d) FROM numbers))}, 'long labels'), '2000', 'every label counts');
 

@@ -13,6 +13,7 @@
 
 #define VOTE_MAX 1024
 
+/* the state at hand: a vote or a score */
 static unsigned char vote[VOTE_MAX];
 static size_t vote_size;
 
@@ -49,7 +50,7 @@ static bool
 is_vote(const void *data, size_t size)
 {
 	unsigned char *copy = check_alloc(size);
-	NwVoteReader reader;
+	NwStateReader reader;
 	bool valid;
 
 	if (size > 0)
@@ -67,7 +68,7 @@ is_vote(const void *data, size_t size)
 			sum += label[i];
 		CHECK(sum >= 0, "labels of plain letters");
 	}
-	valid = valid && nw_vote_read_end(&reader);
+	valid = valid && nw_state_read_end(&reader);
 	free(copy);
 	return valid;
 }
@@ -85,7 +86,7 @@ is_mass(double top, uint64_t high, uint64_t low)
 static void
 check_votes(void)
 {
-	NwVoteReader reader;
+	NwStateReader reader;
 	const char *label = NULL;
 	int len = 0;
 	NwMass mass = {0};
@@ -131,6 +132,161 @@ check_votes(void)
 	CHECK(!is_mass(NAN, 0, 1) && !is_mass(HUGE_VAL, 0, 1) && !is_mass(-HUGE_VAL, 0, 1) &&
 	          !is_mass(0.5, 0, 1) && !is_mass(1e251, 0, 1) && !is_mass(3, 0, 0),
 	      "masses that cannot");
+}
+
+/* Append a mass to the state: its highest bin, and nothing below. */
+static void
+put_mass(double top, uint64_t high, uint64_t low)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &top, sizeof(bits));
+	put(bits, 8);
+	put(high, 8);
+	put(low, 8);
+	for (int b = 1; b < NW_BINS; b++)
+	{
+		put(0, 8);
+		put(0, 8);
+	}
+}
+
+/* What the head of a score says. */
+typedef struct Head
+{
+	int64_t count[5]; /* unlabelled, unanswered, unseen, losses, briers */
+	double top;       /* of the losses */
+	uint64_t high;
+	int bins;
+} Head;
+
+/* Write a score of two labels, one of them with such counts. */
+static void
+make_score(Head head, int64_t n, int64_t correct)
+{
+	NwBins *bins = check_alloc(nw_bins_size(head.bins));
+
+	nw_bins_init(bins, head.bins);
+	nw_bins_add(bins, 0.5, true);
+	vote_size = 0;
+	for (int i = 0; i < 5; i++)
+		put((uint64_t) head.count[i], 8);
+	put_mass(head.top, head.high, head.top == -HUGE_VAL ? 0 : 1);
+	put_mass(-HUGE_VAL, 0, 0);
+	put(nw_bins_size(head.bins), 4);
+	memcpy(vote + vote_size, bins, nw_bins_size(head.bins));
+	vote_size += nw_bins_size(head.bins);
+	put(2, 4);
+	put(5, 4);
+	memcpy(vote + vote_size, "robin", 5);
+	vote_size += 5;
+	put((uint64_t) n, 8);
+	put((uint64_t) correct, 8);
+	put(0, 4);
+	put(1, 8);
+	put(0, 8);
+	free(bins);
+}
+
+/* Read a score to its end, in memory of its exact size. */
+static bool
+is_score(size_t size)
+{
+	unsigned char *copy = check_alloc(size);
+	NwStateReader reader;
+	NwScoreHead head;
+	bool valid;
+
+	if (size > 0)
+		memcpy(copy, vote, size);
+	valid = nw_score_read_begin(&reader, copy, size, &head);
+	while (valid && reader.n > 0)
+	{
+		const char *label;
+		int len;
+		int64_t n;
+		int64_t correct;
+
+		valid = nw_score_read_next(&reader, &label, &len, &n, &correct);
+	}
+	valid = valid && nw_state_read_end(&reader);
+	free(copy);
+	return valid;
+}
+
+/* Tell whether such a score is read. */
+static bool
+reads(Head head, int64_t n, int64_t correct)
+{
+	make_score(head, n, correct);
+	return is_score(vote_size);
+}
+
+static void
+check_scores(void)
+{
+	const Head good = {{1, 2, 3, 4, 5}, 1, 0, 3};
+	NwStateReader reader;
+	NwScoreHead head;
+	const char *label = NULL;
+	int len = 0;
+	int64_t n = 0;
+	int64_t correct = 0;
+
+	CHECK(reads(good, 7, 6), "a score");
+	for (size_t size = 0; size < vote_size; size++)
+		CHECK(!is_score(size), "cut after %zu", size);
+	CHECK(!is_score(vote_size + 1), "a byte too many");
+	CHECK(nw_score_read_begin(&reader, vote, vote_size, &head) && reader.n == 2, "its head");
+	CHECK(head.unlabelled == 1 && head.unanswered == 2 && head.unseen == 3 && head.losses == 4 &&
+	          head.briers == 5 && head.loss.top == 1 && nw_mass_is_empty(&head.brier) &&
+	          head.bins_size == nw_bins_size(3),
+	      "its numbers");
+	CHECK(nw_score_read_next(&reader, &label, &len, &n, &correct) && len == 5 &&
+	          memcmp(label, "robin", 5) == 0 && n == 7 && correct == 6,
+	      "robin");
+	CHECK(nw_score_read_next(&reader, &label, &len, &n, &correct) && len == 0 && n == 1 &&
+	          correct == 0 && !nw_score_read_next(&reader, &label, &len, &n, &correct),
+	      "the other");
+
+	CHECK(!reads(good, 0, 0) && !reads(good, -1, -1) && !reads(good, 7, 8) && !reads(good, 7, -1) &&
+	          !reads(good, INT64_MAX, 0),
+	      "rows that cannot be");
+	for (int i = 0; i < 5; i++)
+	{
+		Head other = good;
+
+		other.count[i] = -1;
+		CHECK(!reads(other, 7, 6), "count %d below 0", i);
+		other.count[i] = INT64_MAX;
+		CHECK(!reads(other, 7, 6), "count %d too large", i);
+	}
+	for (double top = -80; top <= 80; top += 0.5)
+	{
+		Head other = good;
+
+		other.top = top;
+		CHECK(reads(other, 7, 6) == (fabs(top) <= 64 && top == floor(top)), "a sum of top %g", top);
+	}
+	{
+		Head other = good;
+
+		other.high = UINT64_C(1) << 63;
+		CHECK(!reads(other, 7, 6), "a sum below 0");
+		other = good;
+		other.count[3] = 0;
+		CHECK(!reads(other, 7, 6), "a sum of nothing");
+		other.top = -HUGE_VAL;
+		CHECK(reads(other, 7, 6), "no sum");
+		other.high = 1;
+		CHECK(!reads(other, 7, 6), "an empty sum of something");
+		other.high = 0;
+		other.top = NAN;
+		CHECK(!reads(other, 7, 6), "a sum of top NaN");
+	}
+	make_score(good, 7, 6);
+	vote[5 * 8 + 2 * (8 + 16 * NW_BINS) + 3]++;
+	CHECK(!is_score(vote_size), "bins of another size");
 }
 
 /* Bins with something in them, of exact size. */
@@ -223,6 +379,7 @@ main(void)
 {
 	check_start("aggregate_state");
 	check_votes();
+	check_scores();
 	check_bins(1);
 	check_bins(15);
 	check_bins(NW_CALIBRATION_BINS_MAX);

@@ -1,0 +1,97 @@
+/*
+ * sql/explain.c
+ *		Tell all of a prediction at once: nw_explain.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "sql/args.h"
+#include "sql/json.h"
+
+PG_FUNCTION_INFO_V1(nw_explain);
+
+/* Write the classes of a prediction, the most probable first. */
+static void
+put_probabilities(JsonbInState *json, NwTally *tally)
+{
+	int *ranking = nw_tally_ranking(tally);
+
+	nw_push_jsonb(json, WJB_BEGIN_ARRAY, NULL);
+	for (int i = 0; i < tally->verdict.n; i++)
+	{
+		nw_push_jsonb(json, WJB_BEGIN_OBJECT, NULL);
+		nw_json_key(json, "label");
+		nw_json_text(json, WJB_VALUE, nw_tally_label(tally, ranking[i]));
+		nw_json_key(json, "probability");
+		nw_json_number(json, nw_verdict_probability(&tally->verdict, ranking[i]));
+		nw_push_jsonb(json, WJB_END_OBJECT, NULL);
+		CHECK_FOR_INTERRUPTS();
+	}
+	nw_push_jsonb(json, WJB_END_ARRAY, NULL);
+}
+
+/* Write the supports that a prediction rests on, the heaviest first. */
+static void
+put_reasons(JsonbInState *json, const NwTally *tally)
+{
+	nw_push_jsonb(json, WJB_BEGIN_ARRAY, NULL);
+	for (int i = 0; i < tally->heaviest.n; i++)
+	{
+		const NwHeavy *item = &tally->heaviest.item[i];
+
+		nw_push_jsonb(json, WJB_BEGIN_OBJECT, NULL);
+		nw_json_key(json, "id");
+		if (item->id)
+			nw_json_text(json, WJB_VALUE, nw_bytes_of_string(item->id));
+		else
+			nw_json_null(json);
+		nw_json_key(json, "label");
+		nw_json_text(json, WJB_VALUE, tally->labels->text[item->class]);
+		nw_json_key(json, "weight");
+		nw_json_number(json, nw_tally_weight(tally, item));
+		nw_json_key(json, "distance");
+		nw_json_number(json, nw_query_distance(&tally->query, item->measure));
+		nw_push_jsonb(json, WJB_END_OBJECT, NULL);
+		CHECK_FOR_INTERRUPTS();
+	}
+	nw_push_jsonb(json, WJB_END_ARRAY, NULL);
+}
+
+/*
+ * nw_explain(query, support text, top int, classes, exclude) returns jsonb:
+ * {label, confidence, probabilities, reasons, support, tau}
+ */
+Datum
+nw_explain(PG_FUNCTION_ARGS)
+{
+	NwCall call;
+	NwTally *tally;
+	JsonbInState json = {0};
+	int top = nw_top_argument(fcinfo, 2);
+	int best;
+
+	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
+		PG_RETURN_NULL();
+	call.top = top;
+	nw_classes_argument(&call, fcinfo, 3);
+	nw_exclude_argument(&call, fcinfo, 4);
+
+	tally = nw_call_tally(&call);
+	best = nw_verdict_winner(&tally->verdict);
+	nw_push_jsonb(&json, WJB_BEGIN_OBJECT, NULL);
+	nw_json_key(&json, "label");
+	nw_json_text(&json, WJB_VALUE, nw_tally_label(tally, best));
+	nw_json_key(&json, "confidence");
+	nw_json_number(&json, nw_verdict_probability(&tally->verdict, best));
+	nw_json_key(&json, "probabilities");
+	put_probabilities(&json, tally);
+	nw_json_key(&json, "reasons");
+	put_reasons(&json, tally);
+	nw_json_key(&json, "support");
+	nw_json_text(&json, WJB_VALUE, nw_bytes_of_string(call.support));
+	nw_json_key(&json, "tau");
+	nw_json_number(&json, tally->query.tau);
+	nw_push_jsonb(&json, WJB_END_OBJECT, NULL);
+	PG_RETURN_JSONB_P(JsonbValueToJsonb(json.result));
+}
