@@ -1,7 +1,7 @@
 -- Types that people have: queries, classes, ids and labels of all kinds, and what is written without a type
 \pset null '(null)'
 CREATE TYPE at_color AS ENUM ('red', 'green', 'blue');
-CREATE TABLE at_rows (id bigint PRIMARY KEY, key uuid, embedding vector(2), color at_color, number int);
+CREATE TABLE at_rows (id bigint PRIMARY KEY, key uuid UNIQUE, embedding vector(2), color at_color, number int);
 INSERT INTO at_rows SELECT i, ('00000000-0000-0000-0000-00000000000' || i)::uuid, ARRAY[CASE WHEN i > 3 THEN 10 ELSE 1 END * i, 0]::vector,
     (enum_range(NULL::at_color))[(i - 1) % 3 + 1], i * 10
   FROM generate_series(1, 6) AS i;

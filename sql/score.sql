@@ -1,8 +1,8 @@
 -- nw_score, nw_class_report, nw_coverage and nw_threshold, against plain SQL
 \pset null '(null)'
-CREATE TABLE sc_rows (id int, embedding vector(2), label text);
+CREATE TABLE sc_rows (id int PRIMARY KEY, embedding vector(2), label text);
 INSERT INTO sc_rows SELECT i, ARRAY[i * 37 % 61 / 10.0 + i % 3, i * 53 % 41 / 10.0]::vector, chr(97 + i % 3) FROM generate_series(1, 60) AS i;
-CREATE TABLE sc_queries (id int, embedding vector(2), label text, tenant int);
+CREATE TABLE sc_queries (id int PRIMARY KEY, embedding vector(2), label text, tenant int);
 INSERT INTO sc_queries SELECT i, ARRAY[i * 31 % 59 / 10.0 + i % 3, i * 17 % 43 / 10.0]::vector, chr(97 + i % 3), i % 4 FROM generate_series(1, 200) AS i;
 UPDATE sc_queries SET label = NULL WHERE id % 20 = 0;
 UPDATE sc_queries SET label = 'unseen' WHERE id % 33 = 0;

@@ -36,7 +36,10 @@ keeps_unique(Oid index, AttrNumber column)
 	return keeps;
 }
 
-/* Point out that two rows of a table may have one id. */
+/*
+ * Point out that two rows of a table may have one id.  (A partitioned table can have the
+ * index only where it is partitioned by the id.)
+ */
 void
 nw_advise_ids(const NwSource *source)
 {
@@ -62,8 +65,10 @@ nw_advise_ids(const NwSource *source)
 			     errdetail("No unique index is on column %s of %s alone, and all rows of one id are"
 			               " left out together.",
 			               quote_identifier(source->id), name),
-			     errhint("CREATE UNIQUE INDEX ON %s (%s) makes sure that they are.", name,
-			             quote_identifier(source->id))));
+			     rel->rd_rel->relkind == RELKIND_RELATION
+			         ? errhint("CREATE UNIQUE INDEX ON %s (%s) makes sure that they are.", name,
+			                   quote_identifier(source->id))
+			         : 0));
 	}
 	table_close(rel, NoLock);
 }

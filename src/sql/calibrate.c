@@ -66,7 +66,7 @@ nw_temperature_sweep(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rows;
 	NwSetPair pair;
-	NwBatch batch = {0};
+	NwBatch batch;
 	NwTemperatureSearch search = {.mcxt = CurrentMemoryContext};
 	NwSweep *sweep;
 	double low;
@@ -80,9 +80,7 @@ nw_temperature_sweep(PG_FUNCTION_ARGS)
 
 	sweep = nw_temperature_grid(low, high, steps);
 	search.sweep = sweep;
-	batch.source = pair.support;
-	batch.leave_one_out = pair.leave_one_out;
-	batch.same_vector = pair.same_vector;
+	nw_set_pair_batch(&pair, &batch, NULL, NULL);
 	nw_temperature_attach(&search, &batch);
 	nw_batch_run(&batch, pair.queries);
 

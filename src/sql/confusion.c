@@ -75,15 +75,13 @@ compare_cells(const void *a, const void *b, void *arg)
 static void
 count_confusion(Confusion *confusion, const NwSetPair *pair)
 {
-	NwBatch batch = {.source = pair->support,
-	                 .leave_one_out = pair->leave_one_out,
-	                 .callback = add_confusion,
-	                 .arg = confusion};
+	NwBatch batch;
 
 	memset(confusion, 0, sizeof(Confusion));
 	confusion->mcxt = CurrentMemoryContext;
 	confusion->labels = nw_labels_create(CurrentMemoryContext, TEXTOID);
 	confusion->pairs = nw_labels_create(CurrentMemoryContext, TEXTOID);
+	nw_set_pair_batch(pair, &batch, add_confusion, confusion);
 	nw_batch_run(&batch, pair->queries);
 }
 

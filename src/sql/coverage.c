@@ -74,13 +74,11 @@ compare_confidences(const void *a, const void *b)
 static void
 collect(Answers *answers, const NwSetPair *pair)
 {
-	NwBatch batch = {.source = pair->support,
-	                 .leave_one_out = pair->leave_one_out,
-	                 .callback = add_answer,
-	                 .arg = answers};
+	NwBatch batch;
 
 	memset(answers, 0, sizeof(Answers));
 	answers->mcxt = CurrentMemoryContext;
+	nw_set_pair_batch(pair, &batch, add_answer, answers);
 	nw_batch_run(&batch, pair->queries);
 	qsort(answers->right.item, answers->right.n, sizeof(double), compare_confidences);
 	qsort(answers->wrong.item, answers->wrong.n, sizeof(double), compare_confidences);

@@ -268,7 +268,7 @@ nw_diagnose(PG_FUNCTION_ARGS)
 {
 	int top = nw_top_argument(fcinfo, 2);
 	NwSetPair pair;
-	NwBatch batch = {0};
+	NwBatch batch;
 	NwSupport *support;
 	Diagnosis diagnosis = {.pair = &pair, .batch = &batch};
 	NwSuspects suspects = {0};
@@ -290,14 +290,10 @@ nw_diagnose(PG_FUNCTION_ARGS)
 		palloc_extended(sizeof(int64) * support->n, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	number_ids(&diagnosis, support);
 
-	batch.leave_one_out = pair.leave_one_out;
-	batch.same_vector = pair.same_vector;
+	nw_set_pair_batch(&pair, &batch, add_diagnosis, &diagnosis);
 	batch.top = top;
 	batch.by_truth = true;
 	batch.measures = true;
-	batch.callback = add_diagnosis;
-	batch.arg = &diagnosis;
-	batch.source = pair.support;
 	nw_batch_open_support(&batch, support);
 	nw_batch_ask_set(&batch, pair.queries);
 	nw_batch_finish(&batch);

@@ -21,18 +21,6 @@ PG_FUNCTION_INFO_V1(nw_predict_set);
 PG_FUNCTION_INFO_V1(nw_evaluate);
 PG_FUNCTION_INFO_V1(nw_reliability);
 
-/* Start a batch for a pair of sets. */
-static void
-init_batch(NwBatch *batch, const NwSetPair *pair, NwAnswerCallback callback, void *arg)
-{
-	memset(batch, 0, sizeof(NwBatch));
-	batch->source = pair->support;
-	batch->leave_one_out = pair->leave_one_out;
-	batch->same_vector = pair->same_vector;
-	batch->callback = callback;
-	batch->arg = arg;
-}
-
 /* The probability that the answer gives to the query's own label. */
 static double
 truth_probability(const NwAnswer *answer)
@@ -117,7 +105,7 @@ nw_predict_set(PG_FUNCTION_ARGS)
 	nw_check_argument(fcinfo, 1, "queries");
 	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
 	predictions.rows = nw_rows_begin(fcinfo);
-	init_batch(&batch, &pair, put_prediction, &predictions);
+	nw_set_pair_batch(&pair, &batch, put_prediction, &predictions);
 	nw_batch_run(&batch, pair.queries);
 	return (Datum) 0;
 }
@@ -192,7 +180,7 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	nw_bins_init(scores.bins, bins);
 	nw_sum_clear(&scores.loss);
 	nw_sum_clear(&scores.brier);
-	init_batch(&batch, &pair, add_scores, &scores);
+	nw_set_pair_batch(&pair, &batch, add_scores, &scores);
 	batch.top = MATCH_SUPPORTS;
 	batch.unnamed = true; /* equal ones are ordered by class first */
 	nw_batch_run(&batch, pair.queries);
@@ -250,7 +238,7 @@ nw_reliability(PG_FUNCTION_ARGS)
 	rows = nw_rows_begin(fcinfo);
 	bins = palloc(nw_bins_size(nbins));
 	nw_bins_init(bins, nbins);
-	init_batch(&batch, &pair, add_reliability, bins);
+	nw_set_pair_batch(&pair, &batch, add_reliability, bins);
 	nw_batch_run(&batch, pair.queries);
 
 	for (int i = 0; i < nbins; i++)

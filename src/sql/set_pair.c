@@ -125,6 +125,18 @@ nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, int 
 	warn_models(pair->support->set, pair->queries->set);
 }
 
+/* Start a batch that asks the support about the queries. */
+void
+nw_set_pair_batch(const NwSetPair *pair, NwBatch *batch, NwAnswerCallback callback, void *arg)
+{
+	memset(batch, 0, sizeof(NwBatch));
+	batch->source = pair->support;
+	batch->leave_one_out = pair->leave_one_out;
+	batch->same_vector = pair->same_vector;
+	batch->callback = callback;
+	batch->arg = arg;
+}
+
 void
 nw_set_pair_values(const NwSetPair *pair, double tau, Datum *values)
 {

@@ -10,6 +10,7 @@
 
 #include "fmgr.h"
 
+#include "predict/batch.h"
 #include "sets/source.h"
 
 /* Both sets, and how a query is treated that is itself a support. */
@@ -24,6 +25,8 @@ typedef struct NwSetPair
 
 extern void nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg,
                              int queries_arg, int leave_one_out_arg);
+extern void nw_set_pair_batch(const NwSetPair *pair, NwBatch *batch, NwAnswerCallback callback,
+                              void *arg);
 
 /*
  * The values that every whole-set function returns with its results, so that
