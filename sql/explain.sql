@@ -1,6 +1,6 @@
 -- nw_explain: a prediction, its probabilities and its reasons in one call
 \pset null '(null)'
-CREATE TABLE ex_rows (id int PRIMARY KEY, embedding vector(2), label text);
+CREATE TABLE ex_rows (id int UNIQUE, embedding vector(2), label text);
 INSERT INTO ex_rows VALUES (1, '[1,0]', 'a'), (2, '[0,3]', 'a'), (3, '[2,0]', 'b'), (4, '[0,2]', 'c'), (5, '[3,4]', 'c');
 SELECT nw_register('ex', 'ex_rows', tau => 2);
 SELECT jsonb_pretty(nw_explain('[0,0]', 'ex', top => 2)) ~ '"label": "a"' AS label;
