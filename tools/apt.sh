@@ -5,6 +5,8 @@
 # Everything comes from the repositories this machine's apt is set up for.  What
 # a user wants is installed; what only tests need is unpacked under NW_DEPS.
 
+PGVECTOR_MINIMUM=0.7.0
+
 log=$NW_BUILD/setup.log
 scratch=
 apt_updated=
@@ -62,6 +64,16 @@ apt_install() {
 # Tell whether apt can install a package.
 apt_has() {
 	[[ -n $(apt-cache madison "$1" 2>/dev/null) ]]
+}
+
+# Print the upstream version of a package that apt can install.
+packaged_version() {
+	apt-cache madison "$1" 2>/dev/null | sed -n '1s/^[^|]*| *\([0-9.]*\).*/\1/p'
+}
+
+# Tell whether the first version is at least the second.
+at_least() {
+	[[ $(printf '%s\n' "$1" "$2" | sort -V | head -n 1) = "$2" ]]
 }
 
 # Unpack packages, and those they need that are not installed, under build/deps.
