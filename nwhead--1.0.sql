@@ -388,386 +388,390 @@ COMMENT ON FUNCTION @extschema@.nw_twice_top_rows(internal) IS
 
 CREATE FUNCTION @extschema@.nw_predict(query anyelement, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL)
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, text, anycompatiblearray, text[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, text, anycompatiblearray, text[], float8, boolean) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL)
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
+	empty_ok boolean DEFAULT false)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, numeric[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, numeric[], float8, boolean) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL)
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, uuid[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, uuid[], float8, boolean) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query text, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL)
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(text, text, anycompatiblearray, text[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(text, text, anycompatiblearray, text[], float8, boolean) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL)
+	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
+	empty_ok boolean DEFAULT false)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, numeric[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, numeric[], float8, boolean) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL)
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, uuid[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, uuid[], float8, boolean) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_classify(query anyelement, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, text, anycompatiblearray, text[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, text, anycompatiblearray, text[], float8, boolean) IS
 	'the most probable label of a query, and its probability';
 
 CREATE FUNCTION @extschema@.nw_classify(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
+	empty_ok boolean DEFAULT false,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, numeric[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, numeric[], float8, boolean) IS
 	'the most probable label of a query, and its probability';
 
 CREATE FUNCTION @extschema@.nw_classify(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, uuid[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, uuid[], float8, boolean) IS
 	'the most probable label of a query, and its probability';
 
 CREATE FUNCTION @extschema@.nw_classify(query text, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(text, text, anycompatiblearray, text[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_classify(text, text, anycompatiblearray, text[], float8, boolean) IS
 	'the most probable label of a query, and its probability';
 
 CREATE FUNCTION @extschema@.nw_classify(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
+	empty_ok boolean DEFAULT false,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, numeric[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, numeric[], float8, boolean) IS
 	'the most probable label of a query, and its probability';
 
 CREATE FUNCTION @extschema@.nw_classify(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL,
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT confidence float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, uuid[], float8) IS
+COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, uuid[], float8, boolean) IS
 	'the most probable label of a query, and its probability';
 
 CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
-	top int DEFAULT NULL,
+	top int DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, text, anycompatiblearray, text[], int) IS
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, text, anycompatiblearray, text[], int, boolean) IS
 	'the probability of every class, most probable first';
 
 CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
+	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, numeric[], int) IS
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, numeric[], int, boolean) IS
 	'the probability of every class, most probable first';
 
 CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
-	top int DEFAULT NULL,
+	top int DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, uuid[], int) IS
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(anyelement, bpchar, anycompatiblearray, uuid[], int, boolean) IS
 	'the probability of every class, most probable first';
 
 CREATE FUNCTION @extschema@.nw_predict_proba(query text, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
-	top int DEFAULT NULL,
+	top int DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, text, anycompatiblearray, text[], int) IS
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, text, anycompatiblearray, text[], int, boolean) IS
 	'the probability of every class, most probable first';
 
 CREATE FUNCTION @extschema@.nw_predict_proba(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
+	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, numeric[], int) IS
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, numeric[], int, boolean) IS
 	'the probability of every class, most probable first';
 
 CREATE FUNCTION @extschema@.nw_predict_proba(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
-	top int DEFAULT NULL,
+	top int DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT label text, OUT probability float8, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
-COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, uuid[], int) IS
+COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, uuid[], int, boolean) IS
 	'the probability of every class, most probable first';
 
 CREATE FUNCTION @extschema@.nw_weights(query anyelement, support text,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude text[] DEFAULT NULL,
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
-COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, text, int, anycompatiblearray, text[]) IS
+COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, text, int, anycompatiblearray, text[], boolean) IS
 	'the supports that a prediction rests on, heaviest first';
 
 CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL,
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
-COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, numeric[]) IS
+COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, numeric[], boolean) IS
 	'the supports that a prediction rests on, heaviest first';
 
 CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude uuid[] DEFAULT NULL,
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
-COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, uuid[]) IS
+COMMENT ON FUNCTION @extschema@.nw_weights(anyelement, bpchar, int, anycompatiblearray, uuid[], boolean) IS
 	'the supports that a prediction rests on, heaviest first';
 
 CREATE FUNCTION @extschema@.nw_weights(query text, support text,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude text[] DEFAULT NULL,
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
-COMMENT ON FUNCTION @extschema@.nw_weights(text, text, int, anycompatiblearray, text[]) IS
+COMMENT ON FUNCTION @extschema@.nw_weights(text, text, int, anycompatiblearray, text[], boolean) IS
 	'the supports that a prediction rests on, heaviest first';
 
 CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL,
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
-COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, numeric[]) IS
+COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, numeric[], boolean) IS
 	'the supports that a prediction rests on, heaviest first';
 
 CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude uuid[] DEFAULT NULL,
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
-COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, uuid[]) IS
+COMMENT ON FUNCTION @extschema@.nw_weights(text, bpchar, int, anycompatiblearray, uuid[], boolean) IS
 	'the supports that a prediction rests on, heaviest first';
 
 CREATE FUNCTION @extschema@.nw_explain(query anyelement, support text,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude text[] DEFAULT NULL)
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_explain';
-COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, text, int, anycompatiblearray, text[]) IS
+COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, text, int, anycompatiblearray, text[], boolean) IS
 	'a prediction, its probabilities and the supports it rests on';
 
 CREATE FUNCTION @extschema@.nw_explain(query anyelement, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL)
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_explain';
-COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, bpchar, int, anycompatiblearray, numeric[]) IS
+COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, bpchar, int, anycompatiblearray, numeric[], boolean) IS
 	'a prediction, its probabilities and the supports it rests on';
 
 CREATE FUNCTION @extschema@.nw_explain(query anyelement, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude uuid[] DEFAULT NULL)
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_explain';
-COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, bpchar, int, anycompatiblearray, uuid[]) IS
+COMMENT ON FUNCTION @extschema@.nw_explain(anyelement, bpchar, int, anycompatiblearray, uuid[], boolean) IS
 	'a prediction, its probabilities and the supports it rests on';
 
 CREATE FUNCTION @extschema@.nw_explain(query text, support text,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude text[] DEFAULT NULL)
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_explain';
-COMMENT ON FUNCTION @extschema@.nw_explain(text, text, int, anycompatiblearray, text[]) IS
+COMMENT ON FUNCTION @extschema@.nw_explain(text, text, int, anycompatiblearray, text[], boolean) IS
 	'a prediction, its probabilities and the supports it rests on';
 
 CREATE FUNCTION @extschema@.nw_explain(query text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL)
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_explain';
-COMMENT ON FUNCTION @extschema@.nw_explain(text, bpchar, int, anycompatiblearray, numeric[]) IS
+COMMENT ON FUNCTION @extschema@.nw_explain(text, bpchar, int, anycompatiblearray, numeric[], boolean) IS
 	'a prediction, its probabilities and the supports it rests on';
 
 CREATE FUNCTION @extschema@.nw_explain(query text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude uuid[] DEFAULT NULL)
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS jsonb LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_explain';
-COMMENT ON FUNCTION @extschema@.nw_explain(text, bpchar, int, anycompatiblearray, uuid[]) IS
+COMMENT ON FUNCTION @extschema@.nw_explain(text, bpchar, int, anycompatiblearray, uuid[], boolean) IS
 	'a prediction, its probabilities and the supports it rests on';
 
 CREATE FUNCTION @extschema@.nw_regress(query anyelement, support text,
-	exclude text[] DEFAULT NULL)
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_regress';
-COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, text, text[]) IS
+COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, text, text[], boolean) IS
 	'the weighted mean of numeric labels';
 
 CREATE FUNCTION @extschema@.nw_regress(query anyelement, support bpchar,
-	exclude numeric[] DEFAULT NULL)
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_regress';
-COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, bpchar, numeric[]) IS
+COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, bpchar, numeric[], boolean) IS
 	'the weighted mean of numeric labels';
 
 CREATE FUNCTION @extschema@.nw_regress(query anyelement, support bpchar,
-	exclude uuid[] DEFAULT NULL)
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_regress';
-COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, bpchar, uuid[]) IS
+COMMENT ON FUNCTION @extschema@.nw_regress(anyelement, bpchar, uuid[], boolean) IS
 	'the weighted mean of numeric labels';
 
 CREATE FUNCTION @extschema@.nw_regress(query text, support text,
-	exclude text[] DEFAULT NULL)
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_regress';
-COMMENT ON FUNCTION @extschema@.nw_regress(text, text, text[]) IS
+COMMENT ON FUNCTION @extschema@.nw_regress(text, text, text[], boolean) IS
 	'the weighted mean of numeric labels';
 
 CREATE FUNCTION @extschema@.nw_regress(query text, support bpchar,
-	exclude numeric[] DEFAULT NULL)
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_regress';
-COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, numeric[]) IS
+COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, numeric[], boolean) IS
 	'the weighted mean of numeric labels';
 
 CREATE FUNCTION @extschema@.nw_regress(query text, support bpchar,
-	exclude uuid[] DEFAULT NULL)
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_regress';
-COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, uuid[]) IS
+COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, uuid[], boolean) IS
 	'the weighted mean of numeric labels';
 
 CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support text,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude text[] DEFAULT NULL,
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
-COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, text, int, anycompatiblearray, text[]) IS
+COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, text, int, anycompatiblearray, text[], boolean) IS
 	'the supports that helped and harmed a prediction most';
 
 CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL,
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
-COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, numeric[]) IS
+COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, numeric[], boolean) IS
 	'the supports that helped and harmed a prediction most';
 
 CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude uuid[] DEFAULT NULL,
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
-COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, uuid[]) IS
+COMMENT ON FUNCTION @extschema@.nw_influence(anyelement, text, bpchar, int, anycompatiblearray, uuid[], boolean) IS
 	'the supports that helped and harmed a prediction most';
 
 CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support text,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude text[] DEFAULT NULL,
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
-COMMENT ON FUNCTION @extschema@.nw_influence(text, text, text, int, anycompatiblearray, text[]) IS
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, text, int, anycompatiblearray, text[], boolean) IS
 	'the supports that helped and harmed a prediction most';
 
 CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude numeric[] DEFAULT NULL,
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
-COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, numeric[]) IS
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, numeric[], boolean) IS
 	'the supports that helped and harmed a prediction most';
 
 CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
-	exclude uuid[] DEFAULT NULL,
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
 	OUT influence float8, OUT effect text, OUT rank int)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
-COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, uuid[]) IS
+COMMENT ON FUNCTION @extschema@.nw_influence(text, text, bpchar, int, anycompatiblearray, uuid[], boolean) IS
 	'the supports that helped and harmed a prediction most';
 
 --
@@ -1190,37 +1194,15 @@ DEFAULT FOR TYPE vector USING nw AS STORAGE vector;
 CREATE OPERATOR CLASS @extschema@.halfvec_nw_ops
 DEFAULT FOR TYPE halfvec USING nw AS STORAGE halfvec;
 
-CREATE FUNCTION @extschema@.nw_index_work(query vector, support text,
+CREATE FUNCTION @extschema@.nw_index_work(query anycompatible, support text,
 	classes text[] DEFAULT NULL,
 	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
 	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
 	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
 	OUT heap_checks bigint, OUT reason text)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_index_work_vector';
-COMMENT ON FUNCTION @extschema@.nw_index_work(vector, text, text[]) IS
-	'what nw_predict reads of an nw index to answer a query';
-
-CREATE FUNCTION @extschema@.nw_index_work(query halfvec, support text,
-	classes text[] DEFAULT NULL,
-	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
-	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
-	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
-	OUT heap_checks bigint, OUT reason text)
-RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_index_work_halfvec';
-COMMENT ON FUNCTION @extschema@.nw_index_work(halfvec, text, text[]) IS
-	'what nw_predict reads of an nw index to answer a query';
-
-CREATE FUNCTION @extschema@.nw_index_work(query text, support text,
-	classes text[] DEFAULT NULL,
-	OUT label text, OUT engine text, OUT settled_by text, OUT lists bigint,
-	OUT lists_pruned bigint, OUT supports bigint, OUT by_list bigint,
-	OUT by_code bigint, OUT exact bigint, OUT pages bigint,
-	OUT heap_checks bigint, OUT reason text)
-RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
-AS 'MODULE_PATHNAME', 'nw_index_work_text';
-COMMENT ON FUNCTION @extschema@.nw_index_work(text, text, text[]) IS
+AS 'MODULE_PATHNAME', 'nw_index_work';
+COMMENT ON FUNCTION @extschema@.nw_index_work(anycompatible, text, text[]) IS
 	'what nw_predict reads of an nw index to answer a query';
 
 CREATE FUNCTION @extschema@.nw_index_lists(index regclass,

@@ -35,6 +35,7 @@ BEGIN
 END $$;
 SELECT * FROM at_trials LIMIT 10;
 -- the same for every function, by position where it can be
+SET client_min_messages = error; -- queries that are rows
 DO $$
 DECLARE
     q text; c text; e text; f text; answer text;
@@ -52,6 +53,7 @@ BEGIN
         END;
     END LOOP; END LOOP; END LOOP; END LOOP;
 END $$;
+RESET client_min_messages;
 SELECT * FROM at_trials LIMIT 10;
 
 -- names of sets of rarer types

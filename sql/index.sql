@@ -11,8 +11,8 @@ EXCEPTION WHEN OTHERS THEN
     RETURN 'ERROR:  ' || SQLERRM;
 END $$;
 
--- the answer of a call, or its error
-CREATE FUNCTION ix_ask(call text) RETURNS text LANGUAGE plpgsql AS $$
+-- the answer of a call, or its error; that a query is a row of the set is meant here
+CREATE FUNCTION ix_ask(call text) RETURNS text LANGUAGE plpgsql SET client_min_messages = error AS $$
 DECLARE
     answer text;
 BEGIN

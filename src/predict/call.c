@@ -140,7 +140,10 @@ add_up(Asking *asking, NwTallying *tallying)
 	return tally;
 }
 
-/* Compare a query with all rows of a set.  The answer has a class at least. */
+/*
+ * Compare a query with all rows of a set.  The answer has a class at least; it is NULL
+ * where there is none and the call allows that.
+ */
 NwTally *
 nw_call_tally(const NwCall *call)
 {
@@ -150,10 +153,12 @@ nw_call_tally(const NwCall *call)
 	return add_up(&asking, tallying);
 }
 
-/* The label that wins. */
+/* The label that wins; no data where there is no answer. */
 static NwBytes
 winner(const NwTally *tally)
 {
+	if (tally == NULL)
+		return (NwBytes) {NULL, 0};
 	return nw_tally_label(tally, nw_verdict_winner(&tally->verdict));
 }
 
@@ -224,22 +229,27 @@ static bool
 compare_copies(Asking *asking, NwTallying *tallying, NwBytes *label)
 {
 	double error = nw_pass_copies(tallying, asking->support);
-	const NwVerdict *verdict = &nw_tally_end(tallying)->verdict;
-	int best = nw_verdict_winner(verdict);
-	int rival = nw_verdict_rival(verdict, best);
+	const NwTally *tally = nw_tally_end(tallying);
+	const NwVerdict *verdict;
+	int best;
+	int rival;
+
+	*label = winner(tally);
+	if (tally == NULL)
+		return true;
+	verdict = &tally->verdict;
+	best = nw_verdict_winner(verdict);
+	rival = nw_verdict_rival(verdict, best);
 
 	/* the best class has lost as much as another may have gained */
 	if (rival < 0 || nw_scaled_log_ratio(verdict->value[best], verdict->value[rival]) > 2 * error)
-	{
-		*label = winner(tallying->tally);
 		return true;
-	}
 	asking->support->labels_unsure++;
 	nw_tally_clear(tallying);
 	return false;
 }
 
-/* Find the most probable class of a query, and nothing else. */
+/* Find the most probable class of a query, and nothing else; see nw_call_tally(). */
 NwBytes
 nw_call_label(const NwCall *call)
 {

@@ -40,7 +40,8 @@ compare_packed(NwTallying *tallying, const NwSupport *support, const float *t)
 	bool ids = nw_call_wants_ids(tallying->call);
 	double largest = 0;
 
-	nw_tally_check_dim(tallying, support->dim);
+	if (support->n > 0)
+		nw_tally_check_dim(tallying, support->dim);
 	for (int c = 0; c < support->nchunks; c++)
 	{
 		const NwChunk *chunk = &support->chunk[c];

@@ -189,14 +189,14 @@ nw_tally_clear(NwTallying *tallying)
 		nw_mass_clear(&tallying->tally->mass[i]);
 }
 
-/* Insist that every class asked for has support. */
+/* Insist that every class asked for has support, unless none is needed. */
 static void
 check_classes(const NwTallying *tallying)
 {
 	const NwFilter *filter = &tallying->call->filter;
 	const NwTally *tally = tallying->tally;
 
-	for (int i = 0; i < filter->nclasses; i++)
+	for (int i = 0; i < filter->nclasses && !tallying->call->empty_ok; i++)
 	{
 		NwBytes text = filter->classes[i];
 		int class = nw_labels_find_text(tally->labels, text);
@@ -224,7 +224,7 @@ nw_tally_close(NwTally *tally, MemoryContext mcxt)
 	return nw_verdict_close(&tally->verdict, tally->mass, nw_labels_order(labels), labels->n);
 }
 
-/* Complete the answer, or say that there is none. */
+/* Complete the answer; NULL where there is none and the call allows that. */
 NwTally *
 nw_tally_end(NwTallying *tallying)
 {
@@ -235,7 +235,11 @@ nw_tally_end(NwTallying *tallying)
 		nw_removable_mass(&tally->removable[i], &tally->mass[i]);
 	check_classes(tallying);
 	if (!nw_tally_close(tally, tallying->mcxt))
+	{
+		if (tallying->call->empty_ok)
+			return NULL;
 		nw_report_no_support(tallying->call->support, tallying->call->filter.exclude != NULL);
+	}
 	nw_heaviest_sort(&tally->heaviest);
 	nw_heaviest_sort(&tally->heaviest_others);
 	return tally;

@@ -30,6 +30,8 @@ typedef struct NwCall
 	int top;              /* how many heaviest supports to name */
 	bool by_truth;        /* so many of class truth, and so many of all others */
 	NwBytes truth;        /* only where by_truth */
+	bool exclusive;       /* the caller has said which rows to leave out, if only none */
+	bool empty_ok;        /* no support is no error: there is no answer then */
 	bool once;            /* the query does not change from row to row */
 	MemoryContext caller; /* lives as long as the calling expression */
 } NwCall;

@@ -144,10 +144,13 @@ query_of_text(Datum query)
 	return *written == '{' ? nw_number_array_parse(written) : nw_vector_parse(written);
 }
 
-/* Read a query of the type that the caller has. */
+/* Read argument 0, of the type that the caller has. */
 static NwVectorData
-query_of_type(Datum query, Oid type)
+query_argument(FunctionCallInfo fcinfo)
 {
+	Datum query = PG_GETARG_DATUM(0);
+	Oid type = getBaseType(nw_type_of_argument(fcinfo, 0));
+
 	switch (nw_vector_type(type))
 	{
 		case NW_VECTOR:
@@ -157,6 +160,8 @@ query_of_type(Datum query, Oid type)
 		case NW_NOT_A_VECTOR:
 			break;
 	}
+	if (type == TEXTOID)
+		return query_of_text(query);
 	if (nw_is_number_array(type))
 		return nw_number_array_read(DatumGetArrayTypeP(query));
 	ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -164,35 +169,19 @@ query_of_type(Datum query, Oid type)
 	                errhint("It may be a vector, a halfvec, an array of numbers, or text.")));
 }
 
-/* Read argument 0. */
-static NwVectorData
-query_argument(FunctionCallInfo fcinfo, NwQueryForm form)
-{
-	Datum query = PG_GETARG_DATUM(0);
-	Oid type = InvalidOid;
-
-	if (form == NW_QUERY_ANY)
-		type = getBaseType(nw_type_of_argument(fcinfo, 0));
-	if (form == NW_QUERY_TEXT || type == TEXTOID)
-		return query_of_text(query);
-	if (form == NW_QUERY_ANY)
-		return query_of_type(query, type);
-	return nw_vector_read(query, form == NW_QUERY_VECTOR ? NW_VECTOR : NW_HALFVEC);
-}
-
 /*
  * Start a call from argument 0 (the query) and argument support_arg (the name
  * of a set); false where the query is null.
  */
 bool
-nw_call_arguments(NwCall *call, FunctionCallInfo fcinfo, NwQueryForm form, int support_arg)
+nw_call_arguments(NwCall *call, FunctionCallInfo fcinfo, int support_arg)
 {
 	memset(call, 0, sizeof(NwCall));
 	if (PG_ARGISNULL(0))
 		return false;
 	call->schema = nw_extension_schema(fcinfo);
 	call->support = nw_text_argument(fcinfo, support_arg, "support");
-	call->query = query_argument(fcinfo, form);
+	call->query = query_argument(fcinfo);
 	call->once = get_fn_expr_arg_stable(fcinfo->flinfo, 0);
 	call->caller = fcinfo->flinfo->fn_mcxt;
 	return true;
@@ -259,6 +248,7 @@ nw_exclude_argument(NwCall *call, FunctionCallInfo fcinfo, int arg)
 	if (PG_ARGISNULL(arg))
 		return;
 	ids = array_texts(PG_GETARG_ARRAYTYPE_P(arg), &n);
+	call->exclusive = true;
 	if (n == 0)
 		return;
 	call->filter.exclude = nw_byteset_create(CurrentMemoryContext, n);
@@ -268,4 +258,11 @@ nw_exclude_argument(NwCall *call, FunctionCallInfo fcinfo, int arg)
 			nw_byteset_add(call->filter.exclude, ids[i]);
 		CHECK_FOR_INTERRUPTS();
 	}
+}
+
+/* Read whether there may be nothing to answer with; that is an error where it is null. */
+void
+nw_empty_argument(NwCall *call, FunctionCallInfo fcinfo, int arg)
+{
+	call->empty_ok = !PG_ARGISNULL(arg) && PG_GETARG_BOOL(arg);
 }

@@ -8,6 +8,7 @@
 
 #include "sql/args.h"
 #include "sql/json.h"
+#include "sql/shared_rows.h"
 
 PG_FUNCTION_INFO_V1(nw_explain);
 
@@ -59,7 +60,8 @@ put_reasons(JsonbInState *json, const NwTally *tally)
 }
 
 /*
- * nw_explain(query, support text, top int, classes, exclude) returns jsonb:
+ * nw_explain(query, support text, top int, classes, exclude, empty_ok boolean)
+ * returns jsonb:
  * {label, confidence, probabilities, reasons, support, tau}
  */
 Datum
@@ -71,13 +73,17 @@ nw_explain(PG_FUNCTION_ARGS)
 	int top = nw_top_argument(fcinfo, 2);
 	int best;
 
-	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
+	if (!nw_call_arguments(&call, fcinfo, 1))
 		PG_RETURN_NULL();
 	call.top = top;
 	nw_classes_argument(&call, fcinfo, 3);
 	nw_exclude_argument(&call, fcinfo, 4);
+	nw_empty_argument(&call, fcinfo, 5);
 
 	tally = nw_call_tally(&call);
+	if (tally == NULL)
+		PG_RETURN_NULL();
+	nw_warn_of_own_row(fcinfo, &call, tally);
 	best = nw_verdict_winner(&tally->verdict);
 	nw_push_jsonb(&json, WJB_BEGIN_OBJECT, NULL);
 	nw_json_key(&json, "label");

@@ -7,14 +7,16 @@
 #include "rows.h"
 #include "sql/args.h"
 
+PG_FUNCTION_INFO_V1(nw_index_work);
+
 /*
  * nw_index_work(query, support text, classes text[])
  * returns one row: label text, engine text, settled_by text, lists bigint,
  * lists_pruned bigint, supports bigint, by_list bigint, by_code bigint,
  * exact bigint, pages bigint, heap_checks bigint, reason text
  */
-static Datum
-nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
+Datum
+nw_index_work(PG_FUNCTION_ARGS)
 {
 	NwCall call;
 	NwSearchWork work;
@@ -23,7 +25,7 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 	bool nulls[12] = {false};
 	const char *reason;
 
-	if (!nw_call_arguments(&call, fcinfo, form, 1))
+	if (!nw_call_arguments(&call, fcinfo, 1))
 		PG_RETURN_NULL();
 	nw_classes_argument(&call, fcinfo, 2);
 	desc = nw_row_type(fcinfo);
@@ -45,5 +47,3 @@ nw_index_work(FunctionCallInfo fcinfo, NwQueryForm form)
 	values[11] = nw_text_or_null(reason, &nulls[11]);
 	return nw_row_datum(desc, values, nulls);
 }
-
-NW_QUERY_FUNCTION(nw_index_work);

@@ -8,6 +8,7 @@
 #include "rows.h"
 #include "sql/args.h"
 #include "sql/influence.h"
+#include "sql/shared_rows.h"
 
 PG_FUNCTION_INFO_V1(nw_influence);
 
@@ -63,7 +64,8 @@ put_items(ReturnSetInfo *rows, const NwTally *tally, const NwHeaviest *list, int
 }
 
 /*
- * nw_influence(query, truth text, support text, top int, classes, exclude)
+ * nw_influence(query, truth text, support text, top int, classes, exclude,
+ *				empty_ok boolean)
  * returns table (support_id text, label text, distance float8, weight float8,
  *				  influence float8, effect text, rank int)
  */
@@ -77,15 +79,19 @@ nw_influence(PG_FUNCTION_ARGS)
 	int truth_class;
 
 	rows = nw_rows_begin(fcinfo);
-	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 2) || PG_ARGISNULL(1))
+	if (!nw_call_arguments(&call, fcinfo, 2) || PG_ARGISNULL(1))
 		return (Datum) 0;
 	call.truth = nw_bytes_of_varlena(PG_GETARG_DATUM(1));
 	call.by_truth = true;
 	call.top = top;
 	nw_classes_argument(&call, fcinfo, 4);
 	nw_exclude_argument(&call, fcinfo, 5);
+	nw_empty_argument(&call, fcinfo, 6);
 
 	tally = nw_call_tally(&call);
+	if (tally == NULL)
+		return (Datum) 0;
+	nw_warn_of_own_row(fcinfo, &call, tally);
 	truth_class = nw_labels_find_text(tally->labels, call.truth);
 	if (nw_verdict_find(&tally->verdict, truth_class) < 0)
 		truth_class = -1;

@@ -16,23 +16,35 @@ PG_FUNCTION_INFO_V1(nw_classify);
 PG_FUNCTION_INFO_V1(nw_predict_proba);
 PG_FUNCTION_INFO_V1(nw_regress);
 
-/* nw_predict(query, support text, classes, exclude, min_confidence float8) returns text */
+/*
+ * nw_predict(query, support text, classes, exclude, min_confidence float8,
+ *			  empty_ok boolean) returns text
+ */
 Datum
 nw_predict(PG_FUNCTION_ARGS)
 {
 	NwCall call;
 	NwTally *tally;
+	NwBytes label;
 	double min_confidence;
 	int best;
 
-	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
+	if (!nw_call_arguments(&call, fcinfo, 1))
 		PG_RETURN_NULL();
 	nw_classes_argument(&call, fcinfo, 2);
 	nw_exclude_argument(&call, fcinfo, 3);
 	min_confidence = nw_confidence_argument(fcinfo, 4);
+	nw_empty_argument(&call, fcinfo, 5);
 	if (min_confidence == 0)
-		return nw_bytes_datum(nw_call_label(&call));
+	{
+		label = nw_call_label(&call);
+		if (label.data == NULL)
+			PG_RETURN_NULL();
+		return nw_bytes_datum(label);
+	}
 	tally = nw_call_tally(&call);
+	if (tally == NULL)
+		PG_RETURN_NULL();
 	best = nw_verdict_winner(&tally->verdict);
 	if (nw_verdict_probability(&tally->verdict, best) < min_confidence)
 		PG_RETURN_NULL();
@@ -41,7 +53,7 @@ nw_predict(PG_FUNCTION_ARGS)
 
 /*
  * nw_classify(query, support text, classes, exclude, min_confidence float8,
- *			   OUT label text, OUT confidence float8)
+ *			   empty_ok boolean, OUT label text, OUT confidence float8)
  */
 Datum
 nw_classify(PG_FUNCTION_ARGS)
@@ -55,14 +67,17 @@ nw_classify(PG_FUNCTION_ARGS)
 	double confidence;
 	int best;
 
-	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
+	if (!nw_call_arguments(&call, fcinfo, 1))
 		PG_RETURN_NULL();
 	nw_classes_argument(&call, fcinfo, 2);
 	nw_exclude_argument(&call, fcinfo, 3);
 	min_confidence = nw_confidence_argument(fcinfo, 4);
+	nw_empty_argument(&call, fcinfo, 5);
 	desc = nw_row_type(fcinfo);
 
 	tally = nw_call_tally(&call);
+	if (tally == NULL)
+		PG_RETURN_NULL();
 	best = nw_verdict_winner(&tally->verdict);
 	confidence = nw_verdict_probability(&tally->verdict, best);
 	values[0] = nw_bytes_datum(nw_tally_label(tally, best));
@@ -72,7 +87,7 @@ nw_classify(PG_FUNCTION_ARGS)
 }
 
 /*
- * nw_predict_proba(query, support text, classes, exclude, top int)
+ * nw_predict_proba(query, support text, classes, exclude, top int, empty_ok boolean)
  * returns table (label text, probability float8, rank int)
  */
 Datum
@@ -85,12 +100,15 @@ nw_predict_proba(PG_FUNCTION_ARGS)
 	int *ranking;
 
 	rows = nw_rows_begin(fcinfo);
-	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
+	if (!nw_call_arguments(&call, fcinfo, 1))
 		return (Datum) 0;
 	nw_classes_argument(&call, fcinfo, 2);
 	nw_exclude_argument(&call, fcinfo, 3);
+	nw_empty_argument(&call, fcinfo, 5);
 
 	tally = nw_call_tally(&call);
+	if (tally == NULL)
+		return (Datum) 0;
 	ranking = nw_tally_ranking(tally);
 	for (int i = 0; i < tally->verdict.n && i < top; i++)
 	{
@@ -124,7 +142,7 @@ label_number(NwBytes label, const char *set)
 }
 
 /*
- * nw_regress(query, support text, exclude) returns float8
+ * nw_regress(query, support text, exclude, empty_ok boolean) returns float8
  *
  * The mean of the labels under the class probabilities, added up in the byte
  * order of the labels like everything else.
@@ -136,11 +154,14 @@ nw_regress(PG_FUNCTION_ARGS)
 	NwTally *tally;
 	double mean = 0;
 
-	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
+	if (!nw_call_arguments(&call, fcinfo, 1))
 		PG_RETURN_NULL();
 	nw_exclude_argument(&call, fcinfo, 2);
+	nw_empty_argument(&call, fcinfo, 3);
 
 	tally = nw_call_tally(&call);
+	if (tally == NULL)
+		PG_RETURN_NULL();
 	for (int i = 0; i < tally->verdict.n; i++)
 		mean += nw_verdict_probability(&tally->verdict, i) *
 		        label_number(nw_tally_label(tally, i), call.support);

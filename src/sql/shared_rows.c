@@ -25,6 +25,9 @@
 /* Under other ids, equal vectors are no accident where they are so many, and most. */
 #define MANY_VECTORS 10
 
+/* A distance that is 0 but for rounding. */
+#define EQUAL_DISTANCE 1e-12
+
 /* A sample of the queries, and what was found of it. */
 typedef struct Sample
 {
@@ -159,4 +162,45 @@ nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries)
 		                            shared.vectors, shared.sampled),
 		                  errhint("Evaluate on rows that the support does not have, or pass "
 		                          "leave_one_out => false if this is meant.")));
+}
+
+/* The place of a support at no distance, among the heaviest; or -1. */
+static int
+find_equal(const NwTally *tally, const NwHeaviest *list)
+{
+	for (int i = 0; i < list->n; i++)
+	{
+		if (nw_query_distance(&tally->query, list->item[i].measure) < EQUAL_DISTANCE)
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * Warn where the query is one of the supports that it is explained with: once for each
+ * place in a statement, and not where the caller said which rows to leave out.
+ */
+void
+nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *tally)
+{
+	const NwHeaviest *list = &tally->heaviest;
+	int place;
+
+	if (fcinfo->flinfo->fn_extra || call->exclusive || tally->query.kernel == NW_DOT)
+		return;
+	place = find_equal(tally, list);
+	if (place < 0)
+	{
+		list = &tally->heaviest_others;
+		place = find_equal(tally, list);
+	}
+	if (place < 0 || list->item[place].id == NULL)
+		return;
+	fcinfo->flinfo->fn_extra = fcinfo->flinfo;
+	ereport(
+		WARNING,
+		(errmsg("query is probably a row of set \"%s\"", call->support),
+	     errdetail("The support with id \"%s\" is at distance 0.", list->item[place].id),
+	     errhint(
+			 "Pass exclude => ARRAY[id] to answer it without itself, or exclude => '{}' if this is meant.")));
 }

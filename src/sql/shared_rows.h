@@ -7,6 +7,9 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
+
+#include "predict/tally.h"
 #include "sets/source.h"
 
 /* What a sample of queries has in common with a support. */
@@ -19,5 +22,6 @@ typedef struct NwShared
 
 extern NwShared nw_shared_rows(const NwSource *support, const NwSource *queries);
 extern void nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries);
+extern void nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *tally);
 
 #endif /* NW_SQL_SHARED_ROWS_H */

@@ -6,11 +6,12 @@
 
 #include "rows.h"
 #include "sql/args.h"
+#include "sql/shared_rows.h"
 
 PG_FUNCTION_INFO_V1(nw_weights);
 
 /*
- * nw_weights(query, support text, top int, classes, exclude)
+ * nw_weights(query, support text, top int, classes, exclude, empty_ok boolean)
  * returns table (support_id text, label text, distance float8, weight float8,
  *				  rank int)
  */
@@ -23,13 +24,17 @@ nw_weights(PG_FUNCTION_ARGS)
 	int top = nw_top_argument(fcinfo, 2);
 
 	rows = nw_rows_begin(fcinfo);
-	if (!nw_call_arguments(&call, fcinfo, NW_QUERY_ANY, 1))
+	if (!nw_call_arguments(&call, fcinfo, 1))
 		return (Datum) 0;
 	call.top = top;
 	nw_classes_argument(&call, fcinfo, 3);
 	nw_exclude_argument(&call, fcinfo, 4);
+	nw_empty_argument(&call, fcinfo, 5);
 
 	tally = nw_call_tally(&call);
+	if (tally == NULL)
+		return (Datum) 0;
+	nw_warn_of_own_row(fcinfo, &call, tally);
 	for (int i = 0; i < tally->heaviest.n; i++)
 	{
 		const NwHeavy *item = &tally->heaviest.item[i];
