@@ -65,6 +65,7 @@ CREATE TABLE @extschema@.nw_registry (
 	version int8 NOT NULL,
 	centroids boolean NOT NULL,
 	model text,
+	balance text,
 	calibrated_at timestamptz,
 	calibrated_rows int8,
 	calibrated_changes int8,
@@ -100,7 +101,8 @@ CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 		   r.model,
 		   @extschema@.nw_set_status(r.mode, r.schema, r.relation, r.embedding,
 			r.label, r.id, r.weight, r.dim) AS status,
-		   r.calibrated_at, r.calibrated_rows, r.distilled_at, r.distilled_rows
+		   r.calibrated_at, r.calibrated_rows, r.distilled_at, r.distilled_rows,
+		   r.balance
 	  FROM @extschema@.nw_registry AS r;
 
 GRANT SELECT ON @extschema@.nw_sets TO PUBLIC;
@@ -113,19 +115,20 @@ CREATE FUNCTION @extschema@.nw_register(name text, relation regclass DEFAULT NUL
 	embedding name DEFAULT NULL, label name DEFAULT '',
 	id name DEFAULT '', kernel text DEFAULT NULL,
 	tau float8 DEFAULT NULL, weight name DEFAULT '',
-	replace boolean DEFAULT false, model text DEFAULT '')
+	replace boolean DEFAULT false, model text DEFAULT '', balance text DEFAULT NULL)
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_register';
-COMMENT ON FUNCTION @extschema@.nw_register(text, regclass, name, name, name, text, float8, name, boolean, text) IS
+COMMENT ON FUNCTION @extschema@.nw_register(text, regclass, name, name, name, text, float8, name, boolean, text, text) IS
 	'register the rows of a relation as a set';
 
 CREATE FUNCTION @extschema@.nw_alter_set(name text, new_name text DEFAULT NULL,
 	relation regclass DEFAULT NULL, embedding name DEFAULT NULL,
 	label name DEFAULT '', id name DEFAULT '', weight name DEFAULT '',
-	kernel text DEFAULT NULL, tau float8 DEFAULT NULL, model text DEFAULT '')
+	kernel text DEFAULT NULL, tau float8 DEFAULT NULL, model text DEFAULT '',
+	balance text DEFAULT NULL)
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_alter_set';
-COMMENT ON FUNCTION @extschema@.nw_alter_set(text, text, regclass, name, name, name, name, text, float8, text) IS
+COMMENT ON FUNCTION @extschema@.nw_alter_set(text, text, regclass, name, name, name, name, text, float8, text, text) IS
 	'rename a set, or change what it says of its rows';
 
 CREATE FUNCTION @extschema@.nw_unregister(name text)
@@ -304,6 +307,7 @@ CREATE TABLE @extschema@.nw_saved (
 	dim int4,
 	centroids boolean,
 	model text,
+	balance text,
 	calibrated_at timestamptz,
 	calibrated_rows int8,
 	distilled_at timestamptz,
@@ -340,7 +344,8 @@ CREATE FUNCTION pg_catalog.nw_dump(OUT name text, OUT owner name,
 	OUT mode text, OUT parent text, OUT schema name, OUT relation name,
 	OUT embedding name, OUT label name, OUT id name, OUT weight name,
 	OUT kernel text, OUT tau float8, OUT k int4, OUT seed int8, OUT dim int4,
-	OUT centroids boolean, OUT model text, OUT calibrated_at timestamptz,
+	OUT centroids boolean, OUT model text, OUT balance text,
+	OUT calibrated_at timestamptz,
 	OUT calibrated_rows int8, OUT distilled_at timestamptz,
 	OUT distilled_rows int8, OUT class text, OUT ordinal int4, OUT vector vector,
 	OUT members int8, OUT source_id text, OUT mass float8)

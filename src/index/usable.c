@@ -223,6 +223,8 @@ set_fails(const NwSource *source)
 		return "the set is distilled";
 	if (source->weight)
 		return "the set has row weights";
+	if (nw_source_is_balanced(source))
+		return "the set is balanced";
 	if (source->label == NULL)
 		return "the set has no labels";
 	if (IsolationIsSerializable())

@@ -482,7 +482,7 @@ flush_gathered(NwBatch *batch)
 	             .x = gathered->x,
 	             .class = gathered->class,
 	             .norm = gathered->norm,
-	             .log_weight = batch->source->weight ? gathered->log_weight : NULL,
+	             .log_weight = nw_source_is_weighted(batch->source) ? gathered->log_weight : NULL,
 	             .id = gathered->id};
 
 	if (gathered->n > 0)

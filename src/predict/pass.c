@@ -180,7 +180,7 @@ nw_pass_rows(NwTallying *tallying, NwRoute *route, NwSupport *packing)
 {
 	Streaming streaming = {.tallying = tallying,
 	                       .source = route->source,
-	                       .weighted = route->source->weight != NULL,
+	                       .weighted = nw_source_is_weighted(route->source),
 	                       .ids = (route->columns & NW_SCAN_ID) != 0,
 	                       .packing = packing};
 

@@ -42,6 +42,7 @@ enum
 	Anum_version,
 	Anum_centroids,
 	Anum_model,
+	Anum_balance,
 	Anum_calibrated, /* when, at how many rows and changes */
 	Anum_distilled = Anum_calibrated + 3
 };

@@ -159,6 +159,7 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 		set->version = DatumGetInt64(values[Anum_version - 1]);
 	set->centroids = !nulls[Anum_centroids - 1] && DatumGetBool(values[Anum_centroids - 1]);
 	set->model = nw_own_get_text(values, nulls, Anum_model - 1);
+	set->balance = nw_own_get_text(values, nulls, Anum_balance - 1);
 	set->calibrated = decode_stamp(values, nulls, Anum_calibrated - 1);
 	set->distilled = decode_stamp(values, nulls, Anum_distilled - 1);
 
@@ -447,6 +448,7 @@ describe_set(const NwSet *set, Datum *values, bool *nulls)
 	values[Anum_version - 1] = Int64GetDatum(set->version);
 	values[Anum_centroids - 1] = BoolGetDatum(set->centroids);
 	nw_own_put_text(values, nulls, Anum_model - 1, set->model);
+	nw_own_put_text(values, nulls, Anum_balance - 1, set->balance);
 	describe_stamp(&set->calibrated, values, nulls, Anum_calibrated - 1);
 	describe_stamp(&set->distilled, values, nulls, Anum_distilled - 1);
 }

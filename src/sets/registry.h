@@ -42,6 +42,7 @@ typedef struct NwSet
 	int64 seed;         /* that it was distilled with */
 	int dim;            /* 0 where unknown */
 	bool centroids;     /* its rows are centroids, or were chosen among some: they name no rows */
+	char *balance;      /* priors of classes; NULL where rows weigh what they say */
 	char *model;        /* that made the vectors; NULL where nobody said */
 	NwStamp calibrated; /* tau was found on these rows */
 	NwStamp distilled;  /* the prototypes were made of the parent's */

@@ -30,6 +30,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "sets/balance.h"
 #include "sets/scan.h"
 #include "sets/text_out.h"
 
@@ -43,6 +44,7 @@ typedef struct NwScanState
 	int label_col; /* positions in the result, or -1 */
 	int id_col;
 	int weight_col;
+	bool balanced; /* rows weigh what the set's balance makes of it */
 } NwScanState;
 
 /* A receiver that hands rows to a callback instead of storing them. */
@@ -56,6 +58,8 @@ typedef struct RowReceiver
 	const char *previous;   /* where the last row's vector was */
 	const char *first;      /* where that of the page's first row was */
 	bool next_follows;      /* this page followed the one before */
+	NwBalance *balance;     /* NULL where rows weigh what they say */
+	bool counting;          /* rows are counted for it */
 } RowReceiver;
 
 /* Bytes from a row's header to its vector, at the most, worth fetching too. */
@@ -139,6 +143,17 @@ receive_row(TupleTableSlot *slot, DestReceiver *self)
 		if (row.weight == 0)
 			return true;
 	}
+	if (receiver->counting)
+	{
+		nw_balance_count(receiver->balance, row.label, row.weight);
+		return true;
+	}
+	if (receiver->balance)
+	{
+		row.weight = nw_balance_weigh(receiver->balance, row.label, row.weight);
+		if (row.weight == 0)
+			return true;
+	}
 	if (scan->id_col >= 0)
 	{
 		row.id_isnull = slot->tts_isnull[scan->id_col];
@@ -196,6 +211,8 @@ write_statement(NwScanState *scan, int columns, int64 limit)
 		appendStringInfo(&sql, ", %s::pg_catalog.float8", quote_identifier(source->weight));
 		scan->weight_col = n++;
 	}
+	scan->balanced =
+		nw_source_is_balanced(source) && scan->label_required && (columns & NW_SCAN_WEIGHT) != 0;
 	appendStringInfo(&sql, " FROM %s",
 	                 quote_qualified_identifier(source->schema, source->relation));
 	if (source->distilled)
@@ -291,6 +308,20 @@ nw_scan_statement(const NwSource *source, int columns)
 	return nw_scan_plan(source, columns, 0)->state->plan;
 }
 
+/* Run the statement once. */
+static void
+run_plan(const NwScanState *state, RowReceiver *receiver)
+{
+	QueryDesc *desc = CreateQueryDesc(state->plan, state->sql, GetActiveSnapshot(), InvalidSnapshot,
+	                                  &receiver->pub, NULL, NULL, 0);
+
+	ExecutorStart(desc, 0);
+	nw_executor_run(desc);
+	ExecutorFinish(desc);
+	ExecutorEnd(desc);
+	FreeQueryDesc(desc);
+}
+
 /*
  * Read the rows under the active snapshot.  Rows without an embedding are
  * skipped.  The callback's current memory context is reset after each row.
@@ -298,6 +329,7 @@ nw_scan_statement(const NwSource *source, int columns)
 void
 nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
 {
+	const NwSource *source = scan->state->source;
 	RowReceiver receiver = {.pub = {.receiveSlot = receive_row,
 	                                .rStartup = startup_receiver,
 	                                .rShutdown = shutdown_receiver,
@@ -306,20 +338,21 @@ nw_scan_run(NwScan *scan, NwRowCallback callback, void *arg)
 	                        .scan = scan->state,
 	                        .callback = callback,
 	                        .arg = arg};
-	QueryDesc *desc;
 
 	/* a registered view may predict from itself */
 	check_stack_depth();
 
 	receiver.row_mcxt =
 		AllocSetContextCreate(CurrentMemoryContext, "nwhead row", ALLOCSET_DEFAULT_SIZES);
-	desc = CreateQueryDesc(scan->state->plan, scan->state->sql, GetActiveSnapshot(),
-	                       InvalidSnapshot, &receiver.pub, NULL, NULL, 0);
-	ExecutorStart(desc, 0);
-	nw_executor_run(desc);
-	ExecutorFinish(desc);
-	ExecutorEnd(desc);
-	FreeQueryDesc(desc);
+	if (scan->state->balanced)
+	{
+		receiver.balance =
+			nw_balance_begin(source->set->balance, source->set->name, source->label_type);
+		receiver.counting = true;
+		run_plan(scan->state, &receiver);
+		receiver.counting = false;
+	}
+	run_plan(scan->state, &receiver);
 	MemoryContextDelete(receiver.row_mcxt);
 }
 

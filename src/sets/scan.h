@@ -26,7 +26,7 @@ typedef struct NwRow
 	bool label_isnull;
 	Datum id;
 	bool id_isnull;
-	double weight; /* 1 where not asked for */
+	double weight; /* balanced where the set is; 1 where not asked for */
 } NwRow;
 
 typedef void (*NwRowCallback)(const NwRow *row, void *arg);

@@ -210,6 +210,23 @@ nw_source_resolve(Oid extension, NwSet *set)
 	return source;
 }
 
+/*
+ * Say whether the classes of a set have a say of their own.  Prototypes do without:
+ * their weights come from rows that were balanced.
+ */
+bool
+nw_source_is_balanced(const NwSource *source)
+{
+	return source->set->balance && !source->distilled;
+}
+
+/* Say whether the rows of a set may weigh differently. */
+bool
+nw_source_is_weighted(const NwSource *source)
+{
+	return source->weight || nw_source_is_balanced(source);
+}
+
 /* Insist that a set has labels, so that it can support predictions. */
 void
 nw_source_check_labelled(const NwSource *source)

@@ -33,6 +33,8 @@ typedef struct NwSource
 } NwSource;
 
 extern NwSource *nw_source_resolve(Oid extension, NwSet *set);
+extern bool nw_source_is_balanced(const NwSource *source);
+extern bool nw_source_is_weighted(const NwSource *source);
 extern void nw_source_check_labelled(const NwSource *source);
 
 #endif /* NW_SETS_SOURCE_H */

@@ -34,6 +34,7 @@
 
 #include "predict/prototypes.h"
 #include "rows.h"
+#include "sets/balance.h"
 #include "sets/extension.h"
 #include "sets/own_tables.h"
 #include "sets/pgvector.h"
@@ -65,6 +66,7 @@ enum
 	Saved_dim,
 	Saved_centroids,
 	Saved_model,
+	Saved_balance,
 	Saved_calibrated, /* when, at how many rows */
 	Saved_calibrated_rows,
 	Saved_distilled,
@@ -188,6 +190,7 @@ dump_set(const NwSet *set, void *arg)
 	nulls[Saved_dim] = set->dim <= 0;
 	values[Saved_centroids] = BoolGetDatum(set->centroids);
 	nw_own_put_text(values, nulls, Saved_model, set->model);
+	nw_own_put_text(values, nulls, Saved_balance, set->balance);
 	dump_stamp(&set->calibrated, values, nulls, Saved_calibrated);
 	dump_stamp(&set->distilled, values, nulls, Saved_distilled);
 	memset(nulls + Saved_class, true, SAVED_COLUMNS - Saved_class);
@@ -288,6 +291,8 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	set.dim = nulls[Saved_dim] ? 0 : DatumGetInt32(values[Saved_dim]);
 	set.centroids = DatumGetBool(values[Saved_centroids]);
 	set.model = nw_own_get_text(values, nulls, Saved_model);
+	if (!nulls[Saved_balance])
+		set.balance = nw_balance_check(nw_own_get_text(values, nulls, Saved_balance));
 	set.calibrated = restore_stamp(values, nulls, Saved_calibrated);
 	set.distilled = restore_stamp(values, nulls, Saved_distilled);
 	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&

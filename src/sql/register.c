@@ -15,6 +15,7 @@
 
 #include "math/simd/simd.h"
 #include "sets/advice.h"
+#include "sets/balance.h"
 #include "sets/extension.h"
 #include "sets/registry.h"
 #include "sets/scan.h"
@@ -94,6 +95,7 @@ typedef struct Places
 	int kernel;
 	int tau;
 	int model;
+	int balance;
 } Places;
 
 /* Change a column where one is named: to none where it is NULL, not where it is ''. */
@@ -138,6 +140,11 @@ apply_arguments(FunctionCallInfo fcinfo, const Places *place, NwSet *set)
 		set->model = NULL;
 	else if (VARSIZE_ANY_EXHDR(PG_GETARG_TEXT_PP(place->model)) > 0)
 		set->model = text_to_cstring(PG_GETARG_TEXT_PP(place->model));
+	if (!PG_ARGISNULL(place->balance))
+		set->balance = nw_balance_check(text_to_cstring(PG_GETARG_TEXT_PP(place->balance)));
+	if (set->balance && set->label == NULL)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("set \"%s\" has no labels to balance", set->name)));
 }
 
 /* Say whether two sets take their vectors and labels from the same place. */
@@ -147,7 +154,8 @@ same_columns(const NwSet *a, const NwSet *b)
 	return nw_same_name(a->mode, b->mode) && nw_same_name(a->schema, b->schema) &&
 	       nw_same_name(a->relation, b->relation) && nw_same_name(a->embedding, b->embedding) &&
 	       nw_same_name(a->label, b->label) && nw_same_name(a->weight, b->weight) &&
-	       a->kernel == b->kernel && (a->dim == b->dim || a->dim == 0 || b->dim == 0);
+	       nw_same_name(a->balance, b->balance) && a->kernel == b->kernel &&
+	       (a->dim == b->dim || a->dim == 0 || b->dim == 0);
 }
 
 /*
@@ -188,12 +196,12 @@ notice_rows(const NwSource *source, const Sample *sample)
 /*
  * nw_register(name text, relation regclass, embedding name, label name,
  *			   id name, kernel text, tau float8, weight name,
- *			   replace boolean, model text) returns void
+ *			   replace boolean, model text, balance text) returns void
  */
 Datum
 nw_register(PG_FUNCTION_ARGS)
 {
-	static const Places places = {1, 2, 3, 4, 7, 5, 6, 9};
+	static const Places places = {1, 2, 3, 4, 7, 5, 6, 9, 10};
 	Oid schema = nw_extension_schema(fcinfo);
 	char *name = nw_text_argument(fcinfo, 0, "name");
 	bool replace = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
@@ -239,10 +247,12 @@ nw_register(PG_FUNCTION_ARGS)
 static void
 check_change(Oid schema, const NwSet *old, const NwSet *set, bool rows_named)
 {
-	if (nw_set_is_distilled(old) && (rows_named || set->kernel != old->kernel))
+	if (nw_set_is_distilled(old) &&
+	    (rows_named || set->kernel != old->kernel || !nw_same_name(set->balance, old->balance)))
 		ereport(ERROR,
 		        (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-		         errmsg("relation, columns and kernel of set \"%s\" cannot be changed", old->name),
+		         errmsg("relation, columns, kernel and balance of set \"%s\" cannot be changed",
+		                old->name),
 		         errdetail("Its prototypes were made of the rows of set \"%s\".", old->parent),
 		         errhint("Distill it anew with nw_distill.")));
 	if (rows_named || strcmp(old->name, set->name) != 0)
@@ -252,12 +262,12 @@ check_change(Oid schema, const NwSet *old, const NwSet *set, bool rows_named)
 /*
  * nw_alter_set(name text, new_name text, relation regclass, embedding name,
  *				label name, id name, weight name, kernel text, tau float8,
- *				model text) returns void
+ *				model text, balance text) returns void
  */
 Datum
 nw_alter_set(PG_FUNCTION_ARGS)
 {
-	static const Places places = {2, 3, 4, 5, 6, 7, 8, 9};
+	static const Places places = {2, 3, 4, 5, 6, 7, 8, 9, 10};
 	Oid schema = nw_extension_schema(fcinfo);
 	NwSet *old = get_own_set(schema, nw_text_argument(fcinfo, 0, "name"));
 	NwSet set = *old;

@@ -147,6 +147,8 @@ prototypes_outdated(const Todo *todo, const NwSet *set)
 	    !nw_same_name(parent->embedding, set->embedding) ||
 	    !nw_same_name(parent->label, set->label))
 		return psprintf("set %s has other rows now", quote_literal_cstr(parent->name));
+	if (!nw_same_name(parent->balance, set->balance))
+		return psprintf("set %s has another balance now", quote_literal_cstr(parent->name));
 	if (parent->kernel != set->kernel)
 		return psprintf("set %s has another kernel now", quote_literal_cstr(parent->name));
 	if (parent->model && set->model && strcmp(parent->model, set->model) != 0)
