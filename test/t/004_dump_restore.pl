@@ -10,7 +10,7 @@ $node->init;
 $node->start;
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
-my $sets = 'SELECT name, relation, embedding, label, id, kernel, tau, dim, owner, model, status, calibrated_at, calibrated_rows FROM %s.nw_sets ORDER BY name';
+my $sets = 'SELECT name, relation, embedding, label, id, kernel, tau, dim, owner, model, balance, status, calibrated_at, calibrated_rows FROM %s.nw_sets ORDER BY name';
 
 # Dump a database and restore it into a new one that belongs to a role.
 sub dump_restore
@@ -57,12 +57,14 @@ $node->safe_psql(
 	GRANT USAGE ON SCHEMA data TO other;
 	GRANT SELECT ON data.birds TO other;
 	SET ROLE other;
-	SELECT "nw Head".nw_register('others', 'data.birds');
+	SELECT "nw Head".nw_register('others', 'data.birds', balance => '{"gull": 0.75}');
 });
 is($node->safe_psql('one', q{SELECT "nw Head".nw_predict('[0,0]', 'birds')}), 'gull', 'predict without a search_path');
 dump_restore('one', 'one_again', $superuser);
 is($node->safe_psql('one_again', sprintf($sets, '"nw Head"')),
 	$node->safe_psql('one', sprintf($sets, '"nw Head"')), 'the sets are the same');
+is($node->safe_psql('one_again', q{SELECT balance FROM "nw Head".nw_sets WHERE name = 'others'}),
+	'{"gull": 0.75}', 'priors of classes came along');
 is( $node->safe_psql('one_again', q{SELECT tau = 1.0000000000000002 FROM "nw Head".nw_sets WHERE name = 'birds'}),
 	't', 'tau to the last digit');
 is($node->safe_psql('one_again', q{SELECT "nw Head".nw_predict('[0,0]', name) FROM "nw Head".nw_sets ORDER BY name}),
