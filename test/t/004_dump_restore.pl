@@ -106,7 +106,7 @@ $node->safe_psql('two_again', 'GRANT CREATE ON SCHEMA public TO owner');
 $node->command_ok(
 	[ 'psql', '-X', '-q', '-U', 'owner', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/two_again.sql", '-d', $node->connstr('two_again') ],
 	'restore as a database owner');
-is($node->safe_psql('two_again', sprintf($sets, 'h')), 'birds|public.birds|embedding|label|id|euclidean|0.25|2|owner||ready||',
+is($node->safe_psql('two_again', sprintf($sets, 'h')), 'birds|public.birds|embedding|label|id|euclidean|0.25|2|owner|||ready||',
 	'his sets are there');
 is($node->safe_psql('two_again', "SET ROLE owner; SELECT h.nw_predict('[0,0]', 'birds')"), 'gull', 'and predict');
 is( $node->safe_psql('two_again', "SET ROLE owner; SELECT h.nw_set_tau('birds', 1); SELECT tau FROM h.nw_sets"),

@@ -8,6 +8,7 @@ use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
+$node->append_conf('postgresql.conf', 'client_min_messages = error'); # a session of the test fails at any message
 $node->append_conf('postgresql.conf', "autovacuum = off\nmax_parallel_workers_per_gather = 0");
 $node->start;
 

@@ -9,6 +9,7 @@ use NwSession;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
+$node->append_conf('postgresql.conf', 'client_min_messages = error'); # a session of the test fails at any message
 $node->append_conf('postgresql.conf', "max_prepared_transactions = 5\nautovacuum = off");
 $node->start;
 install_helpers($node);

@@ -64,7 +64,7 @@ sub outcome
 {
 	my ($statements, $cache, $loaded) = @_;
 	my ($stdout, $stderr);
-	$node->psql('postgres', ($loaded ? "LOAD 'nwhead'; " : '') . "SET nwhead.statement_cache = '$cache'; BEGIN; $statements\nROLLBACK;",
+	$node->psql('postgres', ($loaded ? "LOAD 'nwhead'; " : '') . "SET client_min_messages = error; SET nwhead.statement_cache = '$cache'; BEGIN; $statements\nROLLBACK;",
 		stdout => \$stdout, stderr => \$stderr);
 	return $stdout . $stderr;
 }

@@ -57,8 +57,8 @@ my @once = (
 	"SELECT * FROM nw_weights($q, top => NULL)",
 	"SELECT * FROM nw_influence('[1,2,3,4]'::vector, '1', 'rows', top => 3)",
 	"SELECT * FROM nw_index_work($q)",
-	"SELECT * FROM nw_evaluate('rows', 'queries')",
-	"SELECT * FROM nw_predict_set('rows', 'queries')",
+	"SELECT * FROM nw_evaluate('rows', 'queries', leave_one_out => false)",
+	"SELECT * FROM nw_predict_set('rows', 'queries', leave_one_out => false)",
 	"SELECT * FROM nw_suspects('rows')");
 
 # what no index can tell
