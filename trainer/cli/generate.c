@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/message.h"
 #include "base/text.h"
 #include "cli/generate.h"
 #include "cli/options.h"
@@ -96,12 +97,14 @@ static void
 man_date(void)
 {
 	const char *given = getenv("SOURCE_DATE_EPOCH");
-	time_t now = given ? (time_t) strtoll(given, NULL, 10) : time(NULL);
+	char *end = NULL;
+	time_t now = given ? (time_t) strtoll(given, &end, 10) : time(NULL);
 	struct tm day;
 	char text[32];
 
-	gmtime_r(&now, &day);
-	strftime(text, sizeof(text), "%Y-%m-%d", &day);
+	if ((given && (end == given || *end != '\0')) || gmtime_r(&now, &day) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%d", &day) == 0)
+		nw_fatal("SOURCE_DATE_EPOCH is not a number of seconds: \"%s\"", given ? given : "");
 	fputs(text, stdout);
 }
 

@@ -1,6 +1,7 @@
 /*
  * cli/main.c: the program nwhead.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,8 +36,9 @@ usage(void)
 	       "Exit status: 0 done, 1 failed, 2 wrong usage.\n");
 }
 
-int
-main(int argc, char **argv)
+/* Do what is asked for; returns the exit status. */
+static int
+run(int argc, char **argv)
 {
 	if (argc < 2)
 		nw_usage_error("", "no subcommand given");
@@ -80,4 +82,15 @@ main(int argc, char **argv)
 	else
 		nw_usage_error("", "unknown subcommand \"%s\"", argv[1]);
 	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	int status = run(argc, argv);
+
+	/* a full disk shows here at the latest */
+	if (fflush(stdout) != 0 || ferror(stdout))
+		nw_fatal("could not write to standard output: %s", strerror(errno));
+	return status;
 }
