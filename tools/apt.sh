@@ -189,6 +189,19 @@ unpack_from() {
 	cd "$NW_ROOT" || return
 }
 
+# Unpack what upstream wrote of a source package: unpack_source RELEASE PACKAGE FOLDER.  apt
+# checks the signatures; it works on a private state, so that the machine's stays as it is.
+unpack_source() {
+	local release=$1 package=$2 folder=$3 tarball
+	private_apt deb-src "$release"
+	mkdir -p "$folder"
+	cd "$scratch/download" || return
+	logged apt-get "${PRIVATE[@]}" source --download-only --tar-only --only-source "$package"
+	tarball=$(echo "$package"_*.orig.tar.*)
+	logged tar -xf "$tarball" -C "$folder" --strip-components=1
+	cd "$NW_ROOT" || return
+}
+
 # Unpack packages of another release with all that they need, down to the C library:
 # unpack_all_from RELEASE FOLDER PACKAGE...
 unpack_all_from() {
