@@ -8,6 +8,7 @@
 PGVECTOR_MINIMUM=0.7.0
 
 log=$NW_BUILD/setup.log
+mkdir -p "$NW_BUILD"
 scratch=
 apt_updated=
 
@@ -18,7 +19,6 @@ say() {
 
 # Run a command into the log; show the log's end where it fails.
 logged() {
-	mkdir -p "$NW_BUILD"
 	printf '\n+ %s\n' "$*" >>"$log"
 	("$@") >>"$log" 2>&1 </dev/null && return
 	tail -n 20 "$log" >&2
@@ -42,7 +42,6 @@ update_apt() {
 	[[ -n $apt_updated ]] && return
 	apt_updated=yes
 	can_be_root || return 0
-	mkdir -p "$NW_BUILD"
 	# A broken third-party repository is no reason to stop.
 	(as_root apt-get -q -o DPkg::Lock::Timeout=300 update) >>"$log" 2>&1 </dev/null ||
 		say "apt-get update reported problems ($log); going on"
