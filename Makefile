@@ -70,9 +70,12 @@ all:
 ifneq ($(wildcard $(PGXS)),)
 
 # A PostgreSQL built with JIT wants bitcode, and a certain clang for it; without
-# that clang the extension is built all the same.
-CLANG_OF_SERVER := $(shell sed -n 's/^CLANG *= *//p' $(dir $(PGXS))../Makefile.global)
-ifeq ($(shell command -v $(or $(CLANG_OF_SERVER),clang) 2>/dev/null),)
+# that clang, and what links it, the extension is built all the same.
+GLOBAL_OF_SERVER := $(dir $(PGXS))../Makefile.global
+CLANG_OF_SERVER := $(shell sed -n 's/^CLANG *= *//p' $(GLOBAL_OF_SERVER))
+LLVM_OF_SERVER := $(shell sed -n 's/^LLVM_BINPATH *= *//p' $(GLOBAL_OF_SERVER))
+ifeq ($(and $(shell command -v $(or $(CLANG_OF_SERVER),clang) 2>/dev/null), \
+	$(shell command -v $(LLVM_OF_SERVER:%=%/)llvm-lto 2>/dev/null)),)
 override with_llvm := no
 endif
 
@@ -86,7 +89,16 @@ ifeq ($(PORTNAME),linux)
 SHLIB_LINK += -Wl,-Bsymbolic
 endif
 
-$(OBJS) $(OBJS:.o=.bc): $(wildcard $(ROOMS:%=$(TOP)/%/*.h)) | rooms
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(ROOMS:%=$(TOP)/%/*.h)) build/server-of-objects | rooms
+
+# Objects are made anew for another server.
+SERVER := $(shell $(PG_CONFIG) --version), $(shell $(PG_CONFIG) --pkglibdir)
+
+build/server-of-objects: always
+	@mkdir -p build
+	@echo '$(SERVER)' | cmp -s - $@ || echo '$(SERVER)' >$@
+
+.PHONY: always
 
 else
 
@@ -113,42 +125,42 @@ regress_folder:
 .PHONY: rooms regress_folder
 
 setup:
-	@tools/setup
+	@'$(TOP)/tools/setup'
 
 test:
-	@tools/setup test
-	@test/run
+	@'$(TOP)/tools/setup' test
+	@'$(TOP)/test/run'
 
 dist:
-	@tools/dist
+	@'$(TOP)/tools/dist'
 
 deb:
-	@tools/deb
+	@'$(TOP)/tools/deb'
 
 deb-install:
-	@tools/deb install
+	@'$(TOP)/tools/deb' install
 
 TORTURE ?=
 
 torture:
-	@tools/setup torture
-	@test/torture/run $(TORTURE)
+	@'$(TOP)/tools/setup' torture
+	@'$(TOP)/test/torture/run' $(TORTURE)
 
 fuzz:
-	@tools/setup test
-	@test/fuzz/run --keep --runs $(or $(FUZZ_RUNS),1000000)
+	@'$(TOP)/tools/setup' test
+	@'$(TOP)/test/fuzz/run' --keep --runs $(or $(FUZZ_RUNS),1000000)
 
 cross:
-	@tools/setup cross
-	@test/cross/run
+	@'$(TOP)/tools/setup' cross
+	@'$(TOP)/test/cross/run'
 
 MATRIX ?=
 
 matrix:
-	@tools/matrix $(MATRIX)
+	@'$(TOP)/tools/matrix' $(MATRIX)
 
 matrix-quick:
-	@tools/matrix quick
+	@'$(TOP)/tools/matrix' quick
 
 # Room for the data of demo and benchmarks; see tools/cluster.
 define big_cluster
@@ -161,19 +173,19 @@ demo demo-quick: BUFFERS = 1GB
 bench: BUFFERS = 3GB
 
 demo:
-	@tools/setup demo trainer
-	@bash -c '. tools/env.sh && quietly install_extension && \
-		quietly make -s -j "$$(nproc)" -C trainer BUILD="$$NW_BUILD"'
-	@tools/cluster run demo/run
+	@'$(TOP)/tools/setup' demo trainer
+	@cd '$(TOP)' && bash -c '. tools/env.sh && quietly install_extension && \
+		quietly make -s -j "$$(nproc)" -C trainer BUILD="$$(realpath --relative-to=trainer "$$NW_BUILD")"'
+	@'$(TOP)/tools/cluster' run '$(TOP)/demo/run'
 
 demo-quick:
-	@tools/setup demo
-	@bash -c '. tools/env.sh && quietly install_extension'
-	@tools/cluster run demo/quick
+	@'$(TOP)/tools/setup' demo
+	@cd '$(TOP)' && bash -c '. tools/env.sh && quietly install_extension'
+	@'$(TOP)/tools/cluster' run '$(TOP)/demo/quick'
 
 bench:
-	@tools/setup bench
-	@bash -c '. tools/env.sh && quietly install_extension'
-	@tools/cluster run bench/run
+	@'$(TOP)/tools/setup' bench
+	@cd '$(TOP)' && bash -c '. tools/env.sh && quietly install_extension'
+	@'$(TOP)/tools/cluster' run '$(TOP)/bench/run'
 
 .PHONY: setup test dist deb deb-install torture fuzz cross matrix matrix-quick demo demo-quick bench

@@ -8,6 +8,7 @@
 PGVECTOR_MINIMUM=0.7.0
 
 log=$NW_BUILD/setup.log
+mkdir -p "$NW_BUILD"
 scratch=
 apt_updated=
 
@@ -18,7 +19,6 @@ say() {
 
 # Run a command into the log; show the log's end where it fails.
 logged() {
-	mkdir -p "$NW_BUILD"
 	printf '\n+ %s\n' "$*" >>"$log"
 	("$@") >>"$log" 2>&1 </dev/null && return
 	tail -n 20 "$log" >&2
@@ -42,7 +42,6 @@ update_apt() {
 	[[ -n $apt_updated ]] && return
 	apt_updated=yes
 	can_be_root || return 0
-	mkdir -p "$NW_BUILD"
 	# A broken third-party repository is no reason to stop.
 	(as_root apt-get -q -o DPkg::Lock::Timeout=300 update) >>"$log" 2>&1 </dev/null ||
 		say "apt-get update reported problems ($log); going on"
@@ -186,6 +185,19 @@ unpack_from() {
 		logged dpkg -x "$deb" "$folder"
 		rm -f "$deb"
 	done
+	cd "$NW_ROOT" || return
+}
+
+# Unpack what upstream wrote of a source package: unpack_source RELEASE PACKAGE FOLDER.  apt
+# checks the signatures; it works on a private state, so that the machine's stays as it is.
+unpack_source() {
+	local release=$1 package=$2 folder=$3 tarball
+	private_apt deb-src "$release"
+	mkdir -p "$folder"
+	cd "$scratch/download" || return
+	logged apt-get "${PRIVATE[@]}" source --download-only --tar-only --only-source "$package"
+	tarball=$(echo "$package"_*.orig.tar.*)
+	logged tar -xf "$tarball" -C "$folder" --strip-components=1
 	cd "$NW_ROOT" || return
 }
 

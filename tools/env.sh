@@ -63,19 +63,33 @@ die() {
 	exit 1
 }
 
-# Tell whether this user may change the system.
+# Print how to call a script: the lines of the comment at its head that are indented.
+usage() {
+	sed -n -e '/^[^#]/q' -e '/^$/q' -e 's/^#   //p' "$0"
+}
+
+# Tell whether this user may change the system: as root, or through a sudo that lets him.
+# A password is asked for once, where somebody sits there.
 can_be_root() {
-	((EUID == 0)) || command -v sudo >/dev/null
+	((EUID == 0)) && return
+	if [[ -z ${sudo_works:-} ]]; then
+		sudo_works=no
+		if command -v sudo >/dev/null &&
+			{ sudo -n true 2>/dev/null || { [[ -t 0 && -t 2 ]] && sudo -v; }; }; then
+			sudo_works=yes
+		fi
+	fi
+	[[ $sudo_works = yes ]]
 }
 
 # Run a command with the rights to change the system.
 as_root() {
 	if ((EUID == 0)); then
 		"$@"
-	elif command -v sudo >/dev/null; then
+	elif can_be_root; then
 		sudo "$@"
 	else
-		die "this step needs root: $* (run it as root, or install sudo)"
+		die "this step needs root: $* (run it as root, or through sudo)"
 	fi
 }
 
