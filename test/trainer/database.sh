@@ -461,7 +461,8 @@ classify_files() {
 	t "a set to ask" "${embed[@]}" --model "$work/learned.onnx" --images "$work/photos" --table birds --set birds
 	t "one picture" answers 0 "^$one: class-1 \([01]\.[0-9]{4}\)\$" "$one"
 	t "with three reasons" test "$(grep -Ec '^    [01]\.[0-9]{4}  class-[0-3]  class-[0-3]/[0-9]+\.(jpg|png)$' "$work/answers")" = 3
-	t "and no warning" test ! -s "$work/said"
+	t "and a warning, since it is a row of the set" test "$(cat "$work/said")" = \
+		"nwhead: warning: image \"$one\" is probably a row of set \"birds\" itself, with id \"class-1/1.jpg\""
 	t "many pictures, as the database has them" json_answers 4 "$work"/photos/class-?/1*.??? "$one"
 	t "no reasons" json_answers 0 "$one"
 	t "the standard input" stdin_answer "$one"

@@ -71,7 +71,8 @@ nw_support_set_open(PGconn *c, const char *name, const char *model)
 	                  vector));
 	prepare(c, REASONS,
 	        nw_printf("SELECT support_id, label, distance, weight"
-	                  " FROM %s.nw_weights($1::%s.vector, $2, $3::pg_catalog.int4)",
+	                  " FROM %s.nw_weights($1::%s.vector, $2, $3::pg_catalog.int4,"
+	                  " exclude => '{}'::pg_catalog.text[])",
 	                  schema, vector));
 	free(schema);
 	free(vector);

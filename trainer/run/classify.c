@@ -24,6 +24,9 @@
 #include "run/classify.h"
 #include "run/embedder.h"
 
+/* A distance that is 0 but for rounding. */
+#define EQUAL_DISTANCE 1e-12
+
 typedef struct Run
 {
 	const NwClassifySettings *o;
@@ -101,6 +104,19 @@ say_text(NwBuf *b, const char *file, const PGresult *label, bool sure, const PGr
 		              PQgetvalue(reasons, i, 0));
 }
 
+/* Point out an image that is a row of the set itself: its answer proves nothing. */
+static void
+warn_of_own_row(const Run *run, const char *file, const PGresult *reasons)
+{
+	for (int i = 0; reasons && i < PQntuples(reasons); i++)
+		if (fabs(strtod(PQgetvalue(reasons, i, 2), NULL)) < EQUAL_DISTANCE)
+		{
+			nw_info("warning: image \"%s\" is probably a row of set \"%s\" itself, with id \"%s\"",
+			        file, run->set.name, PQgetvalue(reasons, i, 0));
+			return;
+		}
+}
+
 /* Say what an image is, and why. */
 static void
 answer(const Run *run, const char *file, const float *z)
@@ -114,6 +130,7 @@ answer(const Run *run, const char *file, const float *z)
 	(run->o->json ? say_json : say_text)(&b, file, label, sure, reasons);
 	fputs(b.data, stdout);
 	nw_buf_free(&b);
+	warn_of_own_row(run, file, reasons);
 	PQclear(label);
 	PQclear(reasons);
 }
