@@ -45,7 +45,7 @@ SELECT s.kernel, w.distance + 0 AS distance FROM nw_sets AS s, nw_weights('[3,0]
 -- equal to the query: distance 0, and the whole weight at a small tau
 SELECT nw_set_tau(name, 1e-6) FROM nw_sets;
 SELECT s.kernel, w.label, round(w.distance::numeric, 12) AS distance, w.weight
-  FROM nw_sets AS s, nw_weights('[3,4]', s.name, top => 1) AS w
+  FROM nw_sets AS s, nw_weights('[3,4]', s.name, top => 1, exclude => '{}') AS w
  WHERE s.kernel <> 'dot' ORDER BY s.kernel COLLATE "C";
 
 -- large and small components
