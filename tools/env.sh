@@ -11,6 +11,8 @@
 #   PG_CONFIG  chooses the PostgreSQL; the distribution's own unless given
 #   NW_PYTHON  the python3 of a later release, where this one lacks PyTorch
 #   PYTHON     the distribution's python3, the one that can load NW_DEPS's NumPy; or that
+#   JAVA       the java on PATH, or one of NW_DEPS; NW_JDBC is the file of its client
+#   NW_NODE    folder of node's client
 
 NW_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 NW_BUILD=${NW_BUILD:-$NW_ROOT/build}
@@ -20,6 +22,8 @@ NW_NEXT=${NW_NEXT:-$NW_BUILD/next}
 NW_PYTHON=${NW_PYTHON:-$NW_BUILD/python}
 NW_FASHION=/usr/share/datasets/fashion-mnist
 PYTHON=${PYTHON:-/usr/bin/python3}
+JAVA=${JAVA:-java}
+NW_JDBC=/usr/share/java/postgresql.jar
 
 # Put folders that exist at the front of a search path, each once.
 prepend() {
@@ -54,6 +58,14 @@ load_settings() {
 	if [[ -x $NW_PYTHON/usr/bin/python3 ]]; then
 		PYTHON=$NW_PYTHON/usr/bin/python3
 	fi
+	if [[ -x $NW_DEPS/usr/lib/jvm/default-java/bin/java ]]; then
+		JAVA=$NW_DEPS/usr/lib/jvm/default-java/bin/java
+	fi
+	if [[ -e $NW_DEPS/usr/share/java/postgresql.jar ]]; then
+		NW_JDBC=$NW_DEPS/usr/share/java/postgresql.jar
+	fi
+	NW_NODE=$NW_DEPS/node
+	export JAVA NW_JDBC NW_NODE
 	export NW_ROOT NW_BUILD NW_DEPS NW_CHECKED NW_NEXT NW_PYTHON NW_FASHION PYTHON
 }
 
