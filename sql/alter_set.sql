@@ -162,6 +162,11 @@ SELECT nw_register('view', 'a_view');
 SELECT nw_register('invoker', 'a_invoker');
 SELECT nw_register('outer', 'a_outer');
 SELECT nw_alter_set('outer', relation => 'a_below');
+CREATE MATERIALIZED VIEW a_material AS SELECT * FROM a_secret;
+CREATE VIEW a_shown WITH (security_invoker) AS SELECT * FROM a_material;
+SELECT nw_register('material', 'a_material'), nw_register('shown', 'a_shown');
+SELECT nw_unregister('material'), nw_unregister('shown');
+DROP MATERIALIZED VIEW a_material CASCADE;
 ALTER VIEW a_view SET (security_invoker = true);
 SELECT nw_alter_set('outer', relation => 'a_outer');
 

@@ -58,8 +58,10 @@ SELECT * FROM at_trials LIMIT 10;
 
 -- names of sets of rarer types
 SELECT nw_predict('[1,0]', 'at'::name), nw_predict('[1,0]', 'at'::name, '{green}', '{1}');
+\set VERBOSITY terse
 SELECT nw_predict('[1,0]', 'at'::name, exclude => ARRAY[1]);
 SELECT nw_predict('[1,0]', 'at'::char(5));
+\set VERBOSITY default
 SELECT nw_predict('[1,0]', 'at'::char(5)::text, exclude => ARRAY[1]);
 
 -- parameters without a type, as drivers send them, are what they always were
@@ -84,7 +86,9 @@ SELECT nw_predict('[1,0]', 'at', classes => '{}'::at_color[]);
 SELECT nw_predict('[1,0]', 'at keys', classes => ARRAY[20, 30.0]);
 SELECT nw_predict('[1,0]', 'at', exclude => ARRAY[1, NULL, 2]), nw_predict('[1,0]', 'at', exclude => '{}'::int[]);
 -- ids of other types are written as text
+\set VERBOSITY terse
 SELECT nw_predict('[1,0]', 'at', exclude => ARRAY[1.5::float8]);
+\set VERBOSITY default
 SELECT nw_predict('[1,0]', 'at', exclude => ARRAY[1.5::float8]::text[]);
 
 -- arrays as queries: the vector that pgvector's own cast makes of them

@@ -86,8 +86,12 @@ SELECT nw_register('ba wrong', 'ba_rows', balance => '{"rare": {"x": 1}}');
 SELECT nw_register('ba wrong', 'ba_rows', balance => '{"rare": 0.7, "few": 0.4}');
 SELECT nw_register('ba wrong', 'ba_rows', balance => '{"rare": 0.7');
 SELECT nw_register('ba wrong', 'ba_rows', label => NULL, balance => 'uniform');
+SELECT nw_register('ba plain', 'ba_rows', tau => 2, balance => 'uniform');
 SELECT nw_register('ba thirds', 'ba_rows', balance => '{"rare": 0.1, "few": 0.2, "many": 0.7}');
--- weights that are too much, and rows that change while they are read
+SELECT nw_register('ba wrong', 'ba_rows', balance => '{"rare": 1e400}'), nw_register('ba wrong', 'ba_rows', balance => '{"rare": 1e-5000}');
+-- weights that are too small or too much, and rows that change while they are read
+UPDATE ba_rows SET weight = 5e-324;
+SELECT label, probability::numeric(6,4) FROM nw_predict_proba('[1,1]', 'ba weighted') EXCEPT SELECT label, probability::numeric(6,4) FROM nw_predict_proba('[1,1]', 'ba plain');
 UPDATE ba_rows SET weight = 1.5e308 WHERE id IN (10, 20);
 SELECT nw_predict('[1,1]', 'ba weighted');
 CREATE SEQUENCE ba_times;

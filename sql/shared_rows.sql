@@ -84,6 +84,21 @@ SELECT nw_register('copy', 'copy', label => 'kind');
 SELECT error_rate FROM nw_evaluate('tickets', 'copy');
 SELECT agrees('tickets', 'copy', 0, true);
 
+-- copies that went through half precision, behind other rows
+CREATE TABLE halves (id int PRIMARY KEY, kind text, embedding vector(2));
+INSERT INTO halves SELECT i, 'x', ARRAY[i + 0.1, -i]::vector FROM generate_series(100001, 100400) AS i;
+CREATE TABLE thirds (id int PRIMARY KEY, kind text, embedding vector(2));
+INSERT INTO thirds SELECT i, CASE WHEN i % 3 = 0 THEN 'a' ELSE 'b' END, ARRAY[i / 3.0, -i / 7.0]::vector FROM generate_series(1, 200) AS i;
+INSERT INTO halves SELECT id, kind, embedding::halfvec::vector FROM thirds;
+SELECT nw_register('halves', 'halves', label => 'kind'), nw_register('thirds', 'thirds', label => 'kind', tau => 0.01);
+SELECT n, error_rate < 0.7 AS flattering FROM nw_evaluate('thirds', 'halves');
+SELECT n, error_rate > 0.7 AS honest FROM nw_evaluate('thirds', 'halves', leave_one_out => true);
+DELETE FROM halves WHERE id > 1000;
+SELECT n, error_rate FROM nw_evaluate('thirds', 'halves');
+SELECT n, error_rate > 0.5 AS honest FROM nw_evaluate('thirds', 'halves', leave_one_out => true);
+SELECT nw_unregister('halves'), nw_unregister('thirds');
+DROP TABLE halves, thirds;
+
 -- the same ids of other rows: nothing is left out
 CREATE TABLE others AS SELECT id, kind, ('[' || id || ',99]')::vector(2) AS embedding FROM tickets;
 SELECT nw_register('others', 'others', label => 'kind');

@@ -18,6 +18,7 @@
 
 #include "grow.h"
 #include "math/elementary.h"
+#include "math/half.h"
 #include "math/simd/simd.h"
 #include "predict/batch.h"
 #include "predict/route.h"
@@ -281,8 +282,7 @@ is_own(const NwBatch *batch, const NwAnswer *answer, int64 row, const char *id, 
 		return row == answer->own_row;
 	if (!batch->leave_one_out || !id || !answer->query_id || strcmp(id, answer->query_id) != 0)
 		return false;
-	return answer->vector == NULL ||
-	       memcmp(x, answer->vector, sizeof(float) * batch->state->dim) == 0;
+	return answer->vector == NULL || nw_half_same(x, answer->vector, batch->state->dim);
 }
 
 /* Find the pairs to leave out of a block of rows. */

@@ -33,11 +33,11 @@ typedef struct NwBatch
 	/* what is asked */
 	const NwSource *source; /* of the support */
 	bool leave_one_out;     /* a query does without the support that it is: of the same id */
-	bool same_vector;       /* and of the same vector; there must be one such query */
-	int top;                /* how many heaviest supports to keep */
-	bool unnamed;           /* the heaviest do without their ids */
-	bool by_truth;          /* as many of the truth's class are kept as of others */
-	bool measures;          /* keep every measure of a query */
+	bool same_vector; /* and of the same vector, to half precision; there must be one such query */
+	int top;          /* how many heaviest supports to keep */
+	bool unnamed;     /* the heaviest do without their ids */
+	bool by_truth;    /* as many of the truth's class are kept as of others */
+	bool measures;    /* keep every measure of a query */
 	NwAnswerCallback callback;
 	void *arg;
 

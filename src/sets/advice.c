@@ -84,6 +84,22 @@ typedef struct ViewWalk
 
 static void walk_view(Relation view, ViewWalk *found, Oid shown_by);
 
+/* Say whether a relation shows rows of others: a view, or what a query left in one. */
+static bool
+shows_others(Relation rel)
+{
+	return rel->rd_rel->relkind == RELKIND_VIEW || rel->rd_rel->relkind == RELKIND_MATVIEW;
+}
+
+/* The query of a view, of either kind. */
+static Query *
+query_of(Relation view)
+{
+	if (view->rd_rel->relkind == RELKIND_VIEW)
+		return get_view_query(view);
+	return linitial_node(Query, view->rd_rules->rules[0]->actions);
+}
+
 /* Look for tables with row-level security; true once one is found. */
 static bool
 secured_walker(Node *node, void *arg)
@@ -103,7 +119,7 @@ secured_walker(Node *node, void *arg)
 		if (rte->rtekind != RTE_RELATION || rte->relid == walk->view)
 			return false;
 		rel = table_open(rte->relid, AccessShareLock);
-		if (rel->rd_rel->relkind == RELKIND_VIEW)
+		if (shows_others(rel))
 			walk_view(rel, walk, walk->shown_by);
 		else if (rel->rd_rel->relrowsecurity && OidIsValid(walk->shown_by))
 		{
@@ -120,12 +136,12 @@ secured_walker(Node *node, void *arg)
 static void
 walk_view(Relation view, ViewWalk *found, Oid shown_by)
 {
-	ViewWalk walk = {.view = RelationGetRelid(view),
-	                 .shown_by =
-	                     RelationHasSecurityInvoker(view) ? shown_by : RelationGetRelid(view)};
+	ViewWalk walk = {.view = RelationGetRelid(view), .shown_by = shown_by};
 
 	check_stack_depth();
-	(void) secured_walker((Node *) get_view_query(view), &walk);
+	if (view->rd_rel->relkind == RELKIND_MATVIEW || !RelationHasSecurityInvoker(view))
+		walk.shown_by = RelationGetRelid(view);
+	(void) secured_walker((Node *) query_of(view), &walk);
 	found->table = walk.table;
 	found->by = walk.by;
 }
@@ -151,7 +167,7 @@ nw_advise_view(const NwSource *source)
 	if (source->distilled)
 		return;
 	rel = table_open(source->relid, NoLock);
-	if (rel->rd_rel->relkind == RELKIND_VIEW)
+	if (shows_others(rel))
 		walk_view(rel, &found, InvalidOid);
 	table_close(rel, NoLock);
 	if (OidIsValid(found.table))
@@ -161,6 +177,9 @@ nw_advise_view(const NwSource *source)
 		            quoted_name(found.table), quoted_name(found.by)),
 		     errdetail("Row-level security of a table applies to the owner of a view on it, not to"
 		               " whoever reads the view."),
-		     errhint("ALTER VIEW %s SET (security_invoker = true) applies it to the reader.",
-		             quoted_name(found.by))));
+		     get_rel_relkind(found.by) == RELKIND_VIEW
+		         ? errhint("ALTER VIEW %s SET (security_invoker = true) applies it to the reader.",
+		                   quoted_name(found.by))
+		         : errhint(
+					   "Register the table itself, or a view of it that is security_invoker.")));
 }

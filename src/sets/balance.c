@@ -37,8 +37,9 @@ struct NwBalance
 	NwLabels *labels;
 	NwSum *total; /* [allocated] weight of each class */
 	int allocated;
-	double *factor; /* [counted] once counted: what a row's weight is multiplied with */
-	int counted;    /* classes */
+	double *prior; /* [counted] once counted: what rows of a class weigh together, */
+	double *whole; /* [counted] and what these rows weigh of themselves */
+	int counted;   /* classes */
 	MemoryContext mcxt;
 };
 
@@ -61,8 +62,9 @@ read_prior(const JsonbValue *value)
 
 	if (value->type != jbvNumeric)
 		report_invalid("A prior is not a number.");
-	prior =
-		DatumGetFloat8(DirectFunctionCall1(numeric_float8, NumericGetDatum(value->val.numeric)));
+	prior = strtod(
+		DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(value->val.numeric))),
+		NULL);
 	if (!(prior > 0 && prior <= 1))
 		report_invalid("A prior is not above 0 and at most 1.");
 	return prior;
@@ -171,15 +173,19 @@ class_total(const NwBalance *balance, int class)
 	return total;
 }
 
-/* Find what to multiply the weights of rows with, now that all are counted. */
+/* Find what the rows of each class are to weigh, now that all are counted. */
 static void
-find_factors(NwBalance *balance)
+find_priors(NwBalance *balance)
 {
 	const Priors *priors = balance->priors;
 	int n = balance->labels->n;
-	double *prior = MemoryContextAllocHuge(balance->mcxt, Max(n, 1) * sizeof(double));
-	double others = 0;
+	Size size = Max(n, 1) * sizeof(double);
 	const int *order = nw_labels_order(balance->labels);
+	double others = 0;
+
+	balance->counted = n;
+	balance->prior = MemoryContextAllocHuge(balance->mcxt, size);
+	balance->whole = MemoryContextAllocHuge(balance->mcxt, size);
 
 	/* in byte order, so that no sum tells how rows were read */
 	for (int i = 0; i < n; i++)
@@ -188,15 +194,19 @@ find_factors(NwBalance *balance)
 		int named =
 			priors ? nw_labels_find_text(priors->classes, balance->labels->text[class]) : -1;
 
-		prior[class] = priors == NULL ? 1 : named >= 0 ? priors->prior[named] : -1;
-		if (prior[class] < 0)
-			others += class_total(balance, class);
+		balance->whole[class] = class_total(balance, class);
+		balance->prior[class] = priors == NULL ? 1 : named >= 0 ? priors->prior[named] : -1;
+		if (balance->prior[class] < 0)
+			others += balance->whole[class];
 	}
-	balance->factor = prior;
-	balance->counted = n;
 	for (int class = 0; class < n; class ++)
-		balance->factor[class] =
-			prior[class] < 0 ? priors->rest / others : prior[class] / class_total(balance, class);
+	{
+		if (balance->prior[class] < 0)
+		{
+			balance->prior[class] = priors->rest;
+			balance->whole[class] = others;
+		}
+	}
 }
 
 /* What a row weighs in a set that was counted. */
@@ -205,12 +215,12 @@ nw_balance_weigh(NwBalance *balance, Datum label, double weight)
 {
 	int class;
 
-	if (balance->factor == NULL)
-		find_factors(balance);
+	if (balance->prior == NULL)
+		find_priors(balance);
 	class = nw_labels_add(balance->labels, label);
 	if (class >= balance->counted)
 		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 		                errmsg("set \"%s\" has other rows each time it is read", balance->set),
 		                errdetail("The rows of a balanced set are counted before they are read.")));
-	return weight * balance->factor[class];
+	return weight / balance->whole[class] * balance->prior[class];
 }

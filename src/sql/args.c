@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/lsyscache.h"
 
 #include "compat.h"
@@ -94,7 +95,8 @@ nw_confidence_argument(FunctionCallInfo fcinfo, int arg)
 	confidence = PG_GETARG_FLOAT8(arg);
 	if (!(confidence >= 0 && confidence <= 1))
 		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-		                errmsg("min_confidence must be between 0 and 1, not %g", confidence)));
+		                errmsg("min_confidence must be between 0 and 1, not %s",
+		                       float8out_internal(confidence))));
 	return confidence;
 }
 
@@ -124,7 +126,8 @@ nw_check_confidence(double confidence)
 {
 	if (!nw_confidence_is_valid(confidence))
 		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-		                errmsg("confidence must be between 0 and 1, not %g", confidence)));
+		                errmsg("confidence must be between 0 and 1, not %s",
+		                       float8out_internal(confidence))));
 }
 
 int

@@ -25,6 +25,8 @@
 #define SAMPLE_ROWS 100
 #define UNIT_TOLERANCE 1e-2
 
+#define TAKEN_HINT "Pass replace => true to register it anew, or change it with nw_alter_set."
+
 PG_FUNCTION_INFO_V1(nw_register);
 PG_FUNCTION_INFO_V1(nw_alter_set);
 PG_FUNCTION_INFO_V1(nw_unregister);
@@ -214,7 +216,9 @@ nw_register(PG_FUNCTION_ARGS)
 	nw_set_check_name(name);
 	nw_check_may_register(schema);
 	nw_push_fresh_snapshot();
-	old = replace ? nw_set_find(schema, name) : NULL;
+	old = nw_set_find(schema, name);
+	if (old && !replace)
+		nw_set_report_taken(name, TAKEN_HINT);
 	if (old)
 	{
 		nw_set_check_owner(schema, old);
@@ -236,8 +240,7 @@ nw_register(PG_FUNCTION_ARGS)
 	if (old)
 		change_set(schema, old, &set);
 	else if (!nw_set_insert(schema, &set))
-		nw_set_report_taken(set.name, "Pass replace => true to register it anew, or change it with"
-		                              " nw_alter_set.");
+		nw_set_report_taken(set.name, TAKEN_HINT);
 	PopActiveSnapshot();
 	notice_rows(source, &sample);
 	PG_RETURN_VOID();

@@ -14,6 +14,9 @@
 PG_FUNCTION_INFO_V1(nw_top_rows);
 PG_FUNCTION_INFO_V1(nw_twice_top_rows);
 
+/* So many rows no set is supposed to have: top means all of them. */
+#define ALL_ROWS 1000000
+
 /* The value of top, the one integer among the arguments; 0 where it is not known yet. */
 static int
 known_top(const SupportRequestRows *request)
@@ -45,7 +48,7 @@ estimate(FunctionCallInfo fcinfo, int lists)
 	if (!IsA(question, SupportRequestRows))
 		PG_RETURN_POINTER(NULL);
 	top = known_top((SupportRequestRows *) question);
-	if (top == 0)
+	if (top == 0 || top >= ALL_ROWS)
 		PG_RETURN_POINTER(NULL);
 	((SupportRequestRows *) question)->rows = (double) lists * top;
 	PG_RETURN_POINTER(question);

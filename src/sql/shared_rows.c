@@ -5,7 +5,8 @@
  * A query that is itself a support is its own best evidence, and what is measured
  * with such queries flatters.  Where the catalogs do not show that rows are shared, a
  * sample of the queries does: one pass over the support looks for their vectors, and
- * for their ids where the vectors are there.
+ * for their ids where the vectors are there.  Vectors are compared in half precision,
+ * since a copy may have gone through a halfvec.
  */
 #include "postgres.h"
 
@@ -15,6 +16,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "math/half.h"
+#include "math/random.h"
 #include "sets/labels.h"
 #include "sets/scan.h"
 #include "sql/shared_rows.h"
@@ -28,50 +31,99 @@
 /* A distance that is 0 but for rounding. */
 #define EQUAL_DISTANCE 1e-12
 
+/* A query of the sample. */
+typedef struct Drawn
+{
+	NwBytes vector; /* as bytes of half precision */
+	NwBytes id;     /* no data where it is null */
+} Drawn;
+
 /* A sample of the queries, and what was found of it. */
 typedef struct Sample
 {
+	MemoryContext mcxt;
 	NwTextOut query_id_out;
 	NwTextOut support_id_out;
+	NwRandom random;
+	int64 met;    /* queries */
+	Drawn *query; /* [n] those drawn */
+	int n;
 	NwLabels *vectors; /* of the queries, numbered */
 	NwLabels *rows;    /* ids and vectors of the queries, numbered */
 	bool support_ids;  /* can be read */
 	bool *met_vector;  /* [SAMPLE_ROWS] the support has it, too */
 	bool *met_row;     /* [SAMPLE_ROWS] with the same id */
-	int n;
 } Sample;
 
-/* The bytes of a vector. */
+/* The bytes of a vector, in half precision. */
 static NwBytes
 vector_bytes(NwVectorData vector)
 {
-	return (NwBytes) {(const char *) vector.x, (int) (vector.dim * sizeof(float))};
+	float *x = palloc(vector.dim * sizeof(float));
+
+	for (int i = 0; i < vector.dim; i++)
+		x[i] = nw_half_round(vector.x[i]);
+	return (NwBytes) {(const char *) x, (int) (vector.dim * sizeof(float))};
 }
 
 /* The bytes of a row: its id, and behind it its vector. */
 static NwBytes
-row_bytes(NwBytes id, NwVectorData vector)
+row_bytes(NwBytes id, NwBytes vector)
 {
-	NwBytes bytes = vector_bytes(vector);
-	char *row = palloc(id.len + 1 + bytes.len);
+	char *row = palloc(id.len + 1 + vector.len);
 
 	memcpy(row, id.data, id.len);
 	row[id.len] = '\0';
-	memcpy(row + id.len + 1, bytes.data, bytes.len);
-	return (NwBytes) {row, id.len + 1 + bytes.len};
+	memcpy(row + id.len + 1, vector.data, vector.len);
+	return (NwBytes) {row, id.len + 1 + vector.len};
 }
 
-/* Take a query into the sample. */
+/* Let a query take the place of one of the sample, so that each is as likely to be in it. */
 static void
 sample_query(const NwRow *row, void *arg)
 {
 	Sample *sample = arg;
+	Drawn *query;
+	MemoryContext caller;
+	uint64 place = sample->n;
 
-	sample->n++;
-	(void) nw_labels_add_text(sample->vectors, vector_bytes(row->vector));
+	if (sample->met++ >= SAMPLE_ROWS)
+		place = nw_random_below(&sample->random, (uint64) sample->met);
+	if (place >= SAMPLE_ROWS)
+		return;
+	query = &sample->query[place];
+	caller = MemoryContextSwitchTo(sample->mcxt);
+	if ((int) place < sample->n)
+	{
+		pfree(unconstify(char *, query->vector.data));
+		if (query->id.data)
+			pfree(unconstify(char *, query->id.data));
+	}
+	else
+		sample->n++;
+	query->vector = vector_bytes(row->vector);
+	query->id = (NwBytes) {NULL, 0};
 	if (!row->id_isnull)
-		(void) nw_labels_add_text(
-			sample->rows, row_bytes(nw_text_out(&sample->query_id_out, row->id), row->vector));
+	{
+		NwBytes id = nw_text_out(&sample->query_id_out, row->id);
+
+		query->id = (NwBytes) {nw_bytes_copy(sample->mcxt, id), id.len};
+	}
+	MemoryContextSwitchTo(caller);
+}
+
+/* Number the vectors and rows of the sample, to look them up. */
+static void
+number_sample(Sample *sample)
+{
+	for (int i = 0; i < sample->n; i++)
+	{
+		const Drawn *query = &sample->query[i];
+
+		(void) nw_labels_add_text(sample->vectors, query->vector);
+		if (query->id.data)
+			(void) nw_labels_add_text(sample->rows, row_bytes(query->id, query->vector));
+	}
 }
 
 /* Look for a support in the sample. */
@@ -79,15 +131,16 @@ static void
 look_for_support(const NwRow *row, void *arg)
 {
 	Sample *sample = arg;
-	int place = nw_labels_find_text(sample->vectors, vector_bytes(row->vector));
+	NwBytes vector = vector_bytes(row->vector);
+	int place = nw_labels_find_text(sample->vectors, vector);
 
 	if (place < 0)
 		return;
 	sample->met_vector[place] = true;
 	if (!sample->support_ids || row->id_isnull)
 		return;
-	place = nw_labels_find_text(
-		sample->rows, row_bytes(nw_text_out(&sample->support_id_out, row->id), row->vector));
+	place = nw_labels_find_text(sample->rows,
+	                            row_bytes(nw_text_out(&sample->support_id_out, row->id), vector));
 	if (place >= 0)
 		sample->met_row[place] = true;
 }
@@ -121,7 +174,9 @@ nw_shared_rows(const NwSource *support, const NwSource *queries)
 	MemoryContext mcxt =
 		AllocSetContextCreate(CurrentMemoryContext, "nwhead sample", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(mcxt);
-	Sample sample = {.vectors = nw_labels_create(mcxt, TEXTOID),
+	Sample sample = {.mcxt = mcxt,
+	                 .query = palloc(SAMPLE_ROWS * sizeof(Drawn)),
+	                 .vectors = nw_labels_create(mcxt, TEXTOID),
 	                 .rows = nw_labels_create(mcxt, TEXTOID),
 	                 .support_ids = may_read(support, support->id),
 	                 .met_vector = palloc0(SAMPLE_ROWS * sizeof(bool)),
@@ -130,7 +185,9 @@ nw_shared_rows(const NwSource *support, const NwSource *queries)
 
 	nw_text_out_init(&sample.query_id_out, queries->id_type, mcxt);
 	nw_text_out_init(&sample.support_id_out, support->id_type, mcxt);
-	nw_scan_run(nw_scan_plan(queries, NW_SCAN_ID, SAMPLE_ROWS), sample_query, &sample);
+	nw_random_seed(&sample.random, 0);
+	nw_scan_run(nw_scan_plan(queries, NW_SCAN_ID, 0), sample_query, &sample);
+	number_sample(&sample);
 	if (sample.n > 0 && may_read(support, support->embedding) && may_read(support, support->label))
 		nw_scan_run(nw_scan_plan(support, NW_SCAN_LABEL | (sample.support_ids ? NW_SCAN_ID : 0), 0),
 		            look_for_support, &sample);
