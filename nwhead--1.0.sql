@@ -894,7 +894,7 @@ RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_suspects';
 COMMENT ON FUNCTION @extschema@.nw_suspects(text, int) IS
-	'supports that are probably mislabelled, most suspect first';
+	'rows whose label is probably wrong, most suspect first';
 
 CREATE FUNCTION @extschema@.nw_diagnose(support text, queries text,
 	top int DEFAULT 5, leave_one_out boolean DEFAULT NULL)
