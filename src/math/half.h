@@ -8,7 +8,6 @@
 #ifndef NW_MATH_HALF_H
 #define NW_MATH_HALF_H
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -19,9 +18,13 @@ nw_half_round(float x)
 {
 	uint32_t bits;
 
-	/* below the least normal half the steps are all the same */
-	if (fabsf(x) < 0x1p-14F)
-		return nearbyintf(x * 0x1p24F) * 0x1p-24F + 0.0F;
+	/* below the least normal half the steps are all the same: those of a large sum */
+	if (x > -0x1p-14F && x < 0x1p-14F)
+	{
+		float sum = x + 0x1.8p-1F;
+
+		return sum - 0x1.8p-1F;
+	}
 	memcpy(&bits, &x, sizeof(bits));
 	bits = (bits + 0xfff + (bits >> 13 & 1)) & ~UINT32_C(0x1fff);
 	memcpy(&x, &bits, sizeof(x));
