@@ -337,6 +337,17 @@ embed_from_rows() {
 		"${from[@]}" --table from_bytea --skip-existing
 	t "and can be left out" "${from[@]}" --table from_bytea --skip-existing --skip-bad
 	t "nothing was added" is 69 "SELECT count(*) FROM from_bytea"
+	sql "CREATE TABLE coded (id varchar(9) PRIMARY KEY, data bytea); INSERT INTO coded SELECT left(id::text, 9), data FROM pictures LIMIT 4;
+		CREATE TABLE trapped (n int);
+		CREATE FUNCTION trap(varchar, varchar) RETURNS bool LANGUAGE plpgsql AS 'BEGIN INSERT INTO trapped VALUES (1); RETURN true; END';
+		CREATE FUNCTION trap(oid, regclass) RETURNS bool LANGUAGE plpgsql AS 'BEGIN INSERT INTO trapped VALUES (2); RETURN true; END';
+		CREATE OPERATOR = (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = trap);
+		CREATE OPERATOR = (LEFTARG = oid, RIGHTARG = regclass, FUNCTION = trap)" >>"$log" 2>&1
+	from=("${embed[@]}" --model "$work/learned.onnx" --from-table coded --image data --table from_coded)
+	t "ids of varchar" "${from[@]}" --skip-existing
+	sql "INSERT INTO coded SELECT 'x' || left(id, 8), data FROM coded LIMIT 1" >>"$log" 2>&1
+	t "and another one" "${from[@]}" --skip-existing
+	t "by no operator of the search path" is '5|0' "SELECT count(*), (SELECT count(*) FROM trapped) FROM from_coded"
 }
 
 # Sources without anything in them.
