@@ -350,6 +350,7 @@ watch_locks() {
 	t "locks that anybody can have" timeout 60 "${watch[@]}" "${now[@]}" --once
 	release squatter
 	holder owner "LOCK TABLE pics_nw_state IN EXCLUSIVE MODE" >>"$log" 2>&1
+	rm -f "$work/kept.txt"
 	worker kept "${now[@]}" --interval 3600
 	a=$pid
 	for ((i = 0; i < 300; i++)); do
