@@ -463,12 +463,24 @@ test_utf8(void)
 	      "nor do long forms and halves of pairs");
 }
 
+static void
+test_short_text(void)
+{
+	char *longer = nw_printf("%0199d\xc3\xa9", 1);
+
+	check(is(nw_short_text("a\xc3\xa9\n\x1b[0m\x7f\xc2\x9b\xff"), "a\xc3\xa9??[0m???"),
+	      "control characters are not shown");
+	check(strlen(nw_short_text(longer)) == 199, "nor is half a character at the end");
+	free(longer);
+}
+
 int
 main(void)
 {
 	test_sha256();
 	test_model_note();
 	test_utf8();
+	test_short_text();
 	test_sampler(11, 400, 0, (NwBatchSpec) {.queries = 8, .supports = 10},
 	             "distinct, as many classes as supports");
 	test_sampler(6, 200, 0, (NwBatchSpec) {.queries = 8, .supports = 10},

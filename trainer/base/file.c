@@ -64,6 +64,28 @@ nw_try_read_file(const char *path, NwBuf *into)
 	return ok;
 }
 
+/* Read a whole file that must be a regular one, so that it is never waited for; false, with what
+ * the problem is, where that is not possible. */
+bool
+nw_try_read_regular_file(const char *path, NwBuf *into, const char **problem)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	bool ok = false;
+
+	*into = (NwBuf) {0};
+	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+		*problem = "not a regular file";
+	else
+	{
+		ok = fd >= 0 && read_all(fd, into);
+		*problem = ok ? NULL : strerror(errno);
+	}
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
 bool
 nw_try_read_stdin(NwBuf *into)
 {

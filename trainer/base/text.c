@@ -1,12 +1,15 @@
 /*
  * base/text.c: strings, and buffers that grow.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
+
+#define MAX_SHORT_TEXT 200 /* bytes */
 
 char *
 nw_strdup(const char *s)
@@ -137,6 +140,28 @@ nw_valid_utf8(const char *text)
 		size_t n = utf8_length((const unsigned char *) text);
 
 		nw_buf_add(&b, n > 0 ? text : "\xef\xbf\xbd", n > 0 ? n : 3);
+		text += n > 0 ? n : 1;
+	}
+	return b.data;
+}
+
+/* Copy text that somebody else has chosen so that it can be shown: without control characters, and
+ * no longer than some bytes; to be freed. */
+char *
+nw_short_text(const char *text)
+{
+	NwBuf b = {0};
+
+	nw_buf_add(&b, NULL, 0);
+	while (*text)
+	{
+		const unsigned char *p = (const unsigned char *) text;
+		size_t n = utf8_length(p);
+		bool control = n == 0 || p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
+
+		if (b.len + (control ? 1 : n) > MAX_SHORT_TEXT)
+			break;
+		nw_buf_add(&b, control ? "?" : text, control ? 1 : n);
 		text += n > 0 ? n : 1;
 	}
 	return b.data;

@@ -19,6 +19,7 @@ char *nw_strdup(const char *s);
 char *nw_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *nw_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 char *nw_valid_utf8(const char *text);
+char *nw_short_text(const char *text);
 void nw_trim_end(char *text, const char *these);
 
 void nw_buf_add(NwBuf *b, const void *data, size_t len);

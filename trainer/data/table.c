@@ -71,7 +71,8 @@ nw_table_open(const NwDatasetOptions *options)
 	r = nw_pg_query(
 		c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, options->id_column},
 		"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_attribute a"
-		" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2 AND NOT a.attisdropped");
+		" WHERE a.attrelid" NW_EQ "$1::pg_catalog.regclass AND a.attname" NW_EQ
+		"$2 AND NOT a.attisdropped");
 	if (PQntuples(r) != 1)
 		nw_fatal("table \"%s\" has no column \"%s\"", options->table, options->id_column);
 	d->id_type = nw_strdup(PQgetvalue(r, 0, 0));
@@ -84,7 +85,8 @@ nw_table_open(const NwDatasetOptions *options)
 	if (options->label_column)
 		nw_buf_printf(&sql, " AND %s IS NOT NULL", label);
 	if (known)
-		nw_buf_printf(&sql, " AND NOT EXISTS (SELECT FROM %s AS known WHERE known.id = %s.%s)",
+		nw_buf_printf(&sql,
+		              " AND NOT EXISTS (SELECT FROM %s AS known WHERE known.id" NW_EQ "%s.%s)",
 		              known, relation, id);
 	nw_buf_printf(&sql, " ORDER BY 1");
 	if (!PQsendQueryParams(c, sql.data, 0, NULL, NULL, NULL, NULL, 1) || !PQsetSingleRowMode(c))

@@ -20,7 +20,7 @@ check_column(PGconn *c, const char *relation, const char *name, const char *colu
 		c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, column},
 		"SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), t.typname"
 		" FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
-		" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2"
+		" WHERE a.attrelid" NW_EQ "$1::pg_catalog.regclass AND a.attname" NW_EQ "$2"
 		" AND a.attnum > 0 AND NOT a.attisdropped");
 	const char *type;
 
@@ -130,10 +130,11 @@ bool
 nw_embedding_table_is_set(const NwEmbeddingTable *t, const char *set)
 {
 	char *schema = nw_pg_extension(t->conn, "nwhead");
-	PGresult *r = nw_pg_query(t->conn, PGRES_TUPLES_OK, 2, (const char *[]) {set, t->relation},
-	                          "SELECT FROM %s.nw_sets WHERE name = $1"
-	                          " AND pg_catalog.to_regclass(relation) = $2::pg_catalog.regclass",
-	                          schema);
+	PGresult *r =
+		nw_pg_query(t->conn, PGRES_TUPLES_OK, 2, (const char *[]) {set, t->relation},
+	                "SELECT FROM %s.nw_sets WHERE name = $1"
+	                " AND pg_catalog.to_regclass(relation)" NW_EQ "$2::pg_catalog.regclass",
+	                schema);
 	bool found = PQntuples(r) == 1;
 
 	PQclear(r);
@@ -197,10 +198,10 @@ nw_embedding_table_register(const NwEmbeddingTable *t, const char *set, bool lab
 	const char *args[] = {set,    t->relation, labelled ? "label" : NULL,
 	                      kernel, tau,         replace ? "true" : "false",
 	                      model};
-	PGresult *r = nw_pg_query(
-		t->conn, PGRES_TUPLES_OK, 1, (const char *[]) {schema},
-		"SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace = $1::pg_catalog.regnamespace"
-		" AND p.proname = 'nw_register' AND 'model' = ANY (p.proargnames)");
+	PGresult *r = nw_pg_query(t->conn, PGRES_TUPLES_OK, 1, (const char *[]) {schema},
+	                          "SELECT FROM pg_catalog.pg_proc p WHERE p.pronamespace" NW_EQ
+	                          "$1::pg_catalog.regnamespace"
+	                          " AND p.proname = 'nw_register' AND 'model' = ANY (p.proargnames)");
 	bool with_model = PQntuples(r) > 0;
 
 	PQclear(r);

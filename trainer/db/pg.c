@@ -73,7 +73,7 @@ nw_pg_relation(PGconn *c, const char *name)
 		c, PGRES_TUPLES_OK, 1, &name,
 		"SELECT pg_catalog.format('%%I.%%I', n.nspname, c.relname) FROM pg_catalog.pg_class c"
 		" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-		" WHERE c.oid = pg_catalog.to_regclass($1)");
+		" WHERE c.oid" NW_EQ "pg_catalog.to_regclass($1)");
 	char *quoted = PQntuples(r) == 1 ? nw_strdup(PQgetvalue(r, 0, 0)) : NULL;
 
 	PQclear(r);
@@ -100,7 +100,7 @@ nw_pg_extension(PGconn *c, const char *extension)
 	PGresult *r = nw_pg_query(
 		c, PGRES_TUPLES_OK, 1, &extension,
 		"SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e"
-		" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = $1");
+		" JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname" NW_EQ "$1");
 	char *schema;
 
 	if (PQntuples(r) != 1)
@@ -118,7 +118,7 @@ nw_pg_column_comment(PGconn *c, const char *relation, const char *column)
 	PGresult *r = nw_pg_query(
 		c, PGRES_TUPLES_OK, 2, (const char *[]) {relation, column},
 		"SELECT pg_catalog.col_description(a.attrelid, a.attnum) FROM pg_catalog.pg_attribute a"
-		" WHERE a.attrelid = $1::pg_catalog.regclass AND a.attname = $2");
+		" WHERE a.attrelid" NW_EQ "$1::pg_catalog.regclass AND a.attname" NW_EQ "$2");
 	char *comment =
 		PQntuples(r) == 1 && !PQgetisnull(r, 0, 0) ? nw_strdup(PQgetvalue(r, 0, 0)) : NULL;
 
@@ -134,7 +134,7 @@ nw_pg_set_column_comment(PGconn *c, const char *relation, const char *column, co
 	char *literal = PQescapeLiteral(c, comment, strlen(comment));
 	PGresult *r =
 		nw_pg_query(c, PGRES_TUPLES_OK, 1, (const char *[]) {relation},
-	                "SELECT FROM pg_catalog.pg_class c WHERE c.oid = $1::pg_catalog.regclass"
+	                "SELECT FROM pg_catalog.pg_class c WHERE c.oid" NW_EQ "$1::pg_catalog.regclass"
 	                " AND pg_catalog.pg_has_role(c.relowner, 'USAGE')");
 
 	if (literal == NULL)

@@ -6,6 +6,9 @@
 
 #include <libpq-fe.h>
 
+/* the server's own operator, also where the search path has another for the very types */
+#define NW_EQ " OPERATOR(pg_catalog.=) "
+
 PGconn *nw_pg_connect(const char *dsn);
 PGresult *nw_pg_query(PGconn *c, ExecStatusType wanted, int n, const char *const *args,
                       const char *fmt, ...) __attribute__((format(printf, 5, 6)));

@@ -3,21 +3,27 @@
  *
  * For a table T there are, in its schema and its owner's:
  *
- *   T_nw_queue   (seq, id, at): a row for each new or changed image.  Triggers on T only add to
- *                it, so that they never wait for a worker; a worker that has locked some of these
- *                rows embeds what they name, and deletes them with the same transaction.
+ *   T_nw_queue   (seq, id, at): a row for each image that is new, changed or gone.  Triggers on T
+ *                only add to it, so that they never wait for a worker; a worker that has locked
+ *                some of these rows embeds what they name, or removes the embedding where there is
+ *                no image any more, and deletes them with the same transaction.
  *   T_nw_state   (id, model, at, error): what became of each image last.  Only workers write it.
+ *                An embedding that it does not know of is not ours to remove.
  *   T_nw_status  a view of both.
  *   T_nw_enqueue the function of the triggers.  It is SECURITY DEFINER, since whoever may insert
  *                images must go on to be able to, without rights on the queue; all it does is
  *                to add an id to the queue of the same owner, by fixed names.
  *
- * Locks of a worker's transaction, in their order: an advisory one for T, shared (who installs a
- * new model has it alone, and so waits for the batches of the old one, and they see it); rows of
+ * Locks of a worker's transaction, in their order: T_nw_state in a mode that only who installs a
+ * new model keeps out, and so waits for the batches of the old one, and later ones see it; rows of
  * the queue, those that others have locked being passed over; an advisory one for each id, tried,
- * so that two changes of one image are not in work at the same time, the older to win; rows of T
- * where embeddings go there, those that others have locked being left for later.  So no worker
- * waits for an application, and none makes a deadlock.
+ * so that two changes of one image are not in work at the same time, the older to win; rows where
+ * embeddings are, those that others have locked being left for later.  Whoever could make a worker
+ * wait needs rights on these tables; and a worker waits for some seconds at most, then yields and
+ * tries again.  So none makes a deadlock, and all hear a signal.
+ *
+ * Each row is written under a savepoint: what a constraint or a trigger has against one is noted
+ * with it, and the others go on.
  *
  * While a worker is at it, all these return false, or NULL, where the work can be tried again: the
  * connection is lost, the server stops, or a transaction had to yield.  Anything else is fatal.
@@ -33,26 +39,38 @@
 #include "db/watch_queue.h"
 
 #define CHANNEL "nwhead_watch"
-#define EQ " OPERATOR(pg_catalog.=) "
-#define LOCK "1853319268"      /* the first key of the advisory lock of a table */
-#define FILL_LOCK "1853319269" /* the same, for those who fill its queue */
-#define MAX_NAME 63            /* bytes of an identifier */
+#define MAX_NAME 63 /* bytes of an identifier */
 
 /* ---------------------------------------------------------------- errors */
+
+/* Tell whether an error is of one of these classes, or codes. */
+static bool
+is_among(const PGresult *r, const char *const *codes, size_t n)
+{
+	const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+
+	for (size_t i = 0; state && i < n; i++)
+		if (strncmp(state, codes[i], strlen(codes[i])) == 0)
+			return true;
+	return false;
+}
 
 /* Tell whether a statement that failed may succeed when it is tried again. */
 static bool
 may_retry(PGconn *c, const PGresult *r)
 {
 	static const char *const codes[] = {"08", "40", "53", "57P", "55P03"};
-	const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
 
-	if (PQstatus(c) == CONNECTION_BAD)
-		return true;
-	for (size_t i = 0; state && i < sizeof(codes) / sizeof(codes[0]); i++)
-		if (strncmp(state, codes[i], strlen(codes[i])) == 0)
-			return true;
-	return false;
+	return PQstatus(c) == CONNECTION_BAD || is_among(r, codes, sizeof(codes) / sizeof(codes[0]));
+}
+
+/* Tell whether a statement failed for what is in its row: data, constraints, triggers. */
+static bool
+is_refusal(const PGresult *r)
+{
+	static const char *const codes[] = {"22", "23", "27", "2F", "38", "39", "44", "P0"};
+
+	return is_among(r, codes, sizeof(codes) / sizeof(codes[0]));
 }
 
 /* Run a statement; frees its text.  NULL where it can be tried again. */
@@ -79,6 +97,34 @@ try_command(const NwWatchQueue *q, ExecStatusType wanted, int n, const char *con
 
 	PQclear(r);
 	return r != NULL;
+}
+
+/* Run a statement that changes a row, under a savepoint; frees its text.  *refused gets the words
+ * (to be freed) of whatever does not let this row be so, else NULL. */
+static bool
+try_change(const NwWatchQueue *q, int n, const char *const *args, char *sql, char **refused)
+{
+	PGresult *r;
+	bool ok;
+
+	*refused = NULL;
+	if (!try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("SAVEPOINT nw_row")))
+	{
+		free(sql);
+		return false;
+	}
+	r = PQexecParams(q->conn, sql, n, NULL, args, NULL, NULL, 0);
+	free(sql);
+	ok = PQresultStatus(r) == PGRES_COMMAND_OK;
+	if (!ok && is_refusal(r))
+	{
+		*refused = nw_short_text(PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY));
+		ok = try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("ROLLBACK TO SAVEPOINT nw_row"));
+	}
+	else if (!ok && !may_retry(q->conn, r))
+		nw_pg_fatal(q->conn, q->source);
+	PQclear(r);
+	return ok && try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("RELEASE SAVEPOINT nw_row"));
 }
 
 /* ---------------------------------------------------------------- names */
@@ -118,7 +164,7 @@ one_value(PGconn *c, const char *relation, const char *argument, const char *sql
 }
 
 /* Begin a transaction, resolve all names by the search path that there is, and leave it for a
- * fixed one until the transaction ends. */
+ * fixed one until the transaction ends.  Columns are looked for where there is a model. */
 static NwWatchQueue
 resolve(const NwWatchPlace *place, PGconn *c, const char *model)
 {
@@ -143,17 +189,18 @@ resolve(const NwWatchPlace *place, PGconn *c, const char *model)
 	q.image = nw_pg_ident(c, place->image);
 	q.label = place->label ? nw_pg_ident(c, place->label) : NULL;
 	q.embedding = nw_pg_ident(c, place->embedding);
-	q.queue = beside(c, q.source, "_nw_queue");
-	q.state = beside(c, q.source, "_nw_state");
 	q.vector = nw_printf("%s.vector", schema);
 	free(schema);
 	PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "SET LOCAL search_path = pg_catalog"));
 	PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "SET LOCAL client_min_messages = warning"));
-	q.id_type = one_value(c, q.source, place->id,
-	                      "SELECT pg_catalog.format_type(a.atttypid, a.atttypmod)"
-	                      " FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::regclass"
-	                      " AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped",
-	                      "lacks the column of ids: name it with --id");
+	q.queue = beside(c, q.source, "_nw_queue");
+	q.state = beside(c, q.source, "_nw_state");
+	if (model != NULL)
+		q.id_type = one_value(c, q.source, place->id,
+		                      "SELECT pg_catalog.format_type(a.atttypid, a.atttypmod)"
+		                      " FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::regclass"
+		                      " AND a.attname = $2 AND a.attnum > 0 AND NOT a.attisdropped",
+		                      "lacks the column of ids: name it with --id");
 	q.oid = one_value(c, q.source, NULL, "SELECT $1::regclass::oid", "is gone");
 	return q;
 }
@@ -205,6 +252,19 @@ become_owner(const NwWatchQueue *q)
 		q->conn, PGRES_TUPLES_OK, 1, (const char *[]) {q->source},
 		"SELECT pg_catalog.set_config('role', r.rolname, true) FROM pg_catalog.pg_class c"
 		" JOIN pg_catalog.pg_roles r ON r.oid = c.relowner WHERE c.oid = $1::regclass"));
+}
+
+/* Lock what there is of an earlier installation, before any other lock: batches of an old model
+ * end, and later ones see the new. */
+static void
+lock_state(const NwWatchQueue *q, const char *mode)
+{
+	char *found = nw_pg_relation(q->conn, q->state);
+
+	if (found)
+		PQclear(nw_pg_query(q->conn, PGRES_COMMAND_OK, 0, NULL, "LOCK TABLE %s IN %s MODE",
+		                    q->state, mode));
+	free(found);
 }
 
 /* Refuse a table that somebody else has put where ours is to be: its triggers would be theirs. */
@@ -278,11 +338,14 @@ make_triggers(const NwWatchQueue *q)
 	char *function = beside(q->conn, q->source, "_nw_enqueue");
 	char *payload = PQescapeLiteral(q->conn, q->source, strlen(q->source));
 	char *body = nw_printf("BEGIN\n"
-	                       "  INSERT INTO %s (id) VALUES (NEW.%s);\n"
+	                       "  INSERT INTO %s (id)\n"
+	                       "    SELECT OLD.%s WHERE OLD.%s IS NOT NULL\n"
+	                       "      AND OLD.%s IS DISTINCT FROM NEW.%s\n"
+	                       "    UNION ALL SELECT NEW.%s WHERE NEW.%s IS NOT NULL;\n"
 	                       "  PERFORM pg_catalog.pg_notify('" CHANNEL "', %s);\n"
 	                       "  RETURN NULL;\n"
 	                       "END",
-	                       q->queue, q->id, payload);
+	                       q->queue, q->id, q->id, q->id, q->id, q->id, q->id, payload);
 	char *literal = PQescapeLiteral(q->conn, body, strlen(body));
 	char *labels = q->label ? nw_printf(" OR OLD.%s IS DISTINCT FROM NEW.%s", q->label, q->label)
 	                        : nw_strdup("");
@@ -297,14 +360,19 @@ make_triggers(const NwWatchQueue *q)
 	                    "REVOKE ALL ON FUNCTION %s() FROM PUBLIC", function));
 	PQclear(nw_pg_query(q->conn, PGRES_COMMAND_OK, 0, NULL,
 	                    "CREATE OR REPLACE TRIGGER nw_watch_insert AFTER INSERT ON %s FOR EACH ROW"
-	                    " WHEN (NEW.%s IS NOT NULL) EXECUTE FUNCTION %s()",
-	                    q->source, q->image, function));
+	                    " WHEN (NEW.%s IS NOT NULL AND NEW.%s IS NOT NULL) EXECUTE FUNCTION %s()",
+	                    q->source, q->image, q->id, function));
+	PQclear(nw_pg_query(
+		q->conn, PGRES_COMMAND_OK, 0, NULL,
+		"CREATE OR REPLACE TRIGGER nw_watch_update AFTER UPDATE OF %s, %s%s%s ON %s"
+		" FOR EACH ROW WHEN ((OLD.%s IS NOT NULL OR NEW.%s IS NOT NULL) AND (OLD.%s IS DISTINCT FROM NEW.%s"
+		" OR OLD.%s IS DISTINCT FROM NEW.%s%s)) EXECUTE FUNCTION %s()",
+		q->id, q->image, q->label ? ", " : "", q->label ? q->label : "", q->source, q->image,
+		q->image, q->image, q->image, q->id, q->id, labels, function));
 	PQclear(nw_pg_query(q->conn, PGRES_COMMAND_OK, 0, NULL,
-	                    "CREATE OR REPLACE TRIGGER nw_watch_update AFTER UPDATE OF %s, %s%s%s ON %s"
-	                    " FOR EACH ROW WHEN (NEW.%s IS NOT NULL AND (OLD.%s IS DISTINCT FROM NEW.%s"
-	                    " OR OLD.%s IS DISTINCT FROM NEW.%s%s)) EXECUTE FUNCTION %s()",
-	                    q->id, q->image, q->label ? ", " : "", q->label ? q->label : "", q->source,
-	                    q->image, q->image, q->image, q->id, q->id, labels, function));
+	                    "CREATE OR REPLACE TRIGGER nw_watch_delete AFTER DELETE ON %s FOR EACH ROW"
+	                    " WHEN (OLD.%s IS NOT NULL) EXECUTE FUNCTION %s()",
+	                    q->source, q->id, function));
 	free(labels);
 	PQfreemem(literal);
 	free(body);
@@ -357,20 +425,19 @@ nw_watch_install(const NwWatchPlace *place, PGconn *c, const char *model, int di
 {
 	NwWatchQueue q = resolve(place, c, model);
 
-	/* before any other lock: batches of an old model end, and later ones see the new */
-	PQclear(nw_pg_query(c, PGRES_TUPLES_OK, 1, (const char *[]) {q.oid},
-	                    "SELECT pg_advisory_xact_lock(" LOCK ", $1::oid::int4)"));
 	become_owner(&q);
+	lock_state(&q, "EXCLUSIVE");
 	check_unique(&q, q.source, place->id);
 	prepare_target(&q, dim);
 	make_tables(&q);
-	if (note_model(&q, mix)) /* what is there need not be made again */
-		PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 1, (const char *[]) {model},
-		                    "INSERT INTO %s (id, model) SELECT t.%s, $1 FROM %s AS t"
-		                    " WHERE t.%s IS NOT NULL AND NOT EXISTS (SELECT FROM %s AS w"
-		                    " WHERE w.id = t.%s) ON CONFLICT DO NOTHING",
-		                    q.state, place->table ? "id" : q.id, q.target, q.embedding, q.queue,
-		                    place->table ? "id" : q.id));
+	if (note_model(&q, mix)) /* what is there of these images need not be made again */
+		PQclear(nw_pg_query(
+			c, PGRES_COMMAND_OK, 1, (const char *[]) {model},
+			"INSERT INTO %s (id, model) SELECT s.%s, $1 FROM %s AS s JOIN %s AS t ON t.%s = s.%s"
+			" WHERE t.%s IS NOT NULL AND s.%s IS NOT NULL AND NOT EXISTS (SELECT FROM %s AS w"
+			" WHERE w.id = s.%s) ON CONFLICT DO NOTHING",
+			q.state, q.id, q.source, q.target, place->table ? "id" : q.id, q.id, q.embedding,
+			q.image, q.queue, q.id));
 	make_triggers(&q);
 	PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "COMMIT"));
 	nw_watch_free(&q);
@@ -380,15 +447,16 @@ nw_watch_install(const NwWatchPlace *place, PGconn *c, const char *model, int di
 void
 nw_watch_uninstall(const NwWatchPlace *place, PGconn *c)
 {
+	static const char *const triggers[] = {"nw_watch_insert", "nw_watch_update", "nw_watch_delete"};
 	NwWatchQueue q = resolve(place, c, NULL);
 	char *function = beside(c, q.source, "_nw_enqueue");
 	char *status = beside(c, q.source, "_nw_status");
 
 	become_owner(&q);
-	PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL,
-	                    "DROP TRIGGER IF EXISTS nw_watch_insert ON %s", q.source));
-	PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL,
-	                    "DROP TRIGGER IF EXISTS nw_watch_update ON %s", q.source));
+	lock_state(&q, "ACCESS EXCLUSIVE");
+	for (size_t i = 0; i < sizeof(triggers) / sizeof(triggers[0]); i++)
+		PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "DROP TRIGGER IF EXISTS %s ON %s",
+		                    triggers[i], q.source));
 	PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "DROP FUNCTION IF EXISTS %s()", function));
 	PQclear(nw_pg_query(c, PGRES_COMMAND_OK, 0, NULL, "DROP VIEW IF EXISTS %s", status));
 	PQclear(
@@ -409,10 +477,11 @@ check_rights(const NwWatchQueue *q)
 	{
 		const char *relation;
 		const char *privileges;
-	} needs[] = {{q->queue, "SELECT, INSERT, UPDATE, DELETE"},
-	             {q->state, "SELECT, INSERT, UPDATE, DELETE"},
-	             {q->source, q->place->table ? "SELECT" : "SELECT, UPDATE"},
-	             {q->target, q->place->table ? "SELECT, INSERT, UPDATE" : "SELECT, UPDATE"}};
+	} needs[] = {
+		{q->queue, "SELECT, INSERT, UPDATE, DELETE"},
+		{q->state, "SELECT, INSERT, UPDATE, DELETE"},
+		{q->source, q->place->table ? "SELECT" : "SELECT, UPDATE"},
+		{q->target, q->place->table ? "SELECT, INSERT, UPDATE, DELETE" : "SELECT, UPDATE"}};
 
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 	{
@@ -457,36 +526,50 @@ nw_watch_open(const NwWatchPlace *place, PGconn *c, const char *model)
 	return q;
 }
 
-/* Prepare a connection, which may be a new one. */
+/*
+ * Prepare a connection, which may be a new one.  A superuser goes on as the owner of the source,
+ * whose triggers would else have all rights; and where row-level security would hide rows, it is an
+ * error, since they would be taken for rows that are gone.
+ */
 bool
 nw_watch_listen(const NwWatchQueue *q)
 {
 	if (PQsetClientEncoding(q->conn, "UTF8") != 0)
 		return false;
-	return try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("LISTEN " CHANNEL));
+	return try_command(
+			   q, PGRES_TUPLES_OK, 1, (const char *[]) {q->oid},
+			   nw_strdup("SELECT pg_catalog.set_config('role', o.rolname, false) FROM"
+	                     " pg_catalog.pg_class AS c JOIN pg_catalog.pg_roles AS o ON o.oid" NW_EQ
+	                     "c.relowner JOIN pg_catalog.pg_roles AS m ON m.rolname" NW_EQ
+	                     "current_user WHERE c.oid" NW_EQ "$1::pg_catalog.oid"
+	                     " AND m.rolsuper")) &&
+	       try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("SET row_security = off")) &&
+	       try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("LISTEN " CHANNEL));
 }
 
-/* Begin a transaction with an advisory lock on the table. */
+/* Begin a transaction that waits for no lock for long, with one on the state; constraints are
+ * checked row by row. */
 static bool
-begin(const NwWatchQueue *q, const char *lock)
+begin(const NwWatchQueue *q, const char *mode)
 {
 	return try_command(q, PGRES_COMMAND_OK, 0, NULL,
 	                   nw_strdup("BEGIN ISOLATION LEVEL READ COMMITTED")) &&
-	       try_command(
-			   q, PGRES_TUPLES_OK, 1, (const char *[]) {q->oid},
-			   nw_printf("SELECT pg_catalog.%s, $1::pg_catalog.oid::pg_catalog.int4)", lock));
+	       try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("SET LOCAL lock_timeout = '5s'")) &&
+	       try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("SET CONSTRAINTS ALL IMMEDIATE")) &&
+	       try_command(q, PGRES_COMMAND_OK, 0, NULL,
+	                   nw_printf("LOCK TABLE %s IN %s MODE", q->state, mode));
 }
 
 /* Refuse to go on where the embeddings are to be of another model, by now. */
 static bool
 check_model(const NwWatchQueue *q)
 {
-	PGresult *r =
-		try_query(q, PGRES_TUPLES_OK, 2, (const char *[]) {q->target, q->place->embedding},
-	              nw_strdup("SELECT pg_catalog.col_description(attrelid, attnum) FROM"
-	                        " pg_catalog.pg_attribute WHERE attrelid" EQ "$1::pg_catalog.regclass"
-	                        " AND attname" EQ "$2"),
-	              false);
+	PGresult *r = try_query(
+		q, PGRES_TUPLES_OK, 2, (const char *[]) {q->target, q->place->embedding},
+		nw_strdup("SELECT pg_catalog.col_description(attrelid, attnum) FROM"
+	              " pg_catalog.pg_attribute WHERE attrelid" NW_EQ "$1::pg_catalog.regclass"
+	              " AND attname" NW_EQ "$2"),
+		false);
 	char *other;
 
 	if (r == NULL)
@@ -502,22 +585,26 @@ check_model(const NwWatchQueue *q)
 	return true;
 }
 
-/* Queue all rows whose image this model has not seen, and forget rows that are gone. */
+/* Queue all rows whose image this model has not seen, and those whose image is gone. */
 bool
 nw_watch_fill(const NwWatchQueue *q)
 {
-	return begin(q, "pg_advisory_xact_lock(" FILL_LOCK) && check_model(q) &&
+	return begin(q, "SHARE UPDATE EXCLUSIVE") && check_model(q) &&
 	       try_command(q, PGRES_COMMAND_OK, 0, NULL,
-	                   nw_printf("DELETE FROM %s AS t WHERE NOT EXISTS (SELECT FROM %s AS s"
-	                             " WHERE s.%s" EQ "t.id)",
-	                             q->state, q->source, q->id)) &&
+	                   nw_printf("INSERT INTO %s (id) SELECT t.id FROM %s AS t WHERE NOT EXISTS"
+	                             " (SELECT FROM %s AS s WHERE s.%s" NW_EQ
+	                             "t.id AND s.%s IS NOT NULL)"
+	                             " AND NOT EXISTS (SELECT FROM %s AS w WHERE w.id" NW_EQ "t.id)",
+	                             q->queue, q->state, q->source, q->id, q->image, q->queue)) &&
 	       try_command(
 			   q, PGRES_COMMAND_OK, 1, (const char *[]) {q->model},
 			   nw_printf("INSERT INTO %s (id) SELECT s.%s FROM %s AS s WHERE s.%s IS NOT NULL"
-	                     " AND NOT EXISTS (SELECT FROM %s AS t WHERE t.id" EQ "s.%s AND"
-	                     " pg_catalog.right(t.model, 64)" EQ "pg_catalog.right($1, 64))"
-	                     " AND NOT EXISTS (SELECT FROM %s AS w WHERE w.id" EQ "s.%s)",
-	                     q->queue, q->id, q->source, q->image, q->state, q->id, q->queue, q->id)) &&
+	                     " AND s.%s IS NOT NULL"
+	                     " AND NOT EXISTS (SELECT FROM %s AS t WHERE t.id" NW_EQ "s.%s AND"
+	                     " pg_catalog.right(t.model, 64)" NW_EQ "pg_catalog.right($1, 64))"
+	                     " AND NOT EXISTS (SELECT FROM %s AS w WHERE w.id" NW_EQ "s.%s)",
+	                     q->queue, q->id, q->source, q->image, q->id, q->state, q->id, q->queue,
+	                     q->id)) &&
 	       try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("COMMIT"));
 }
 
@@ -547,7 +634,7 @@ nw_watch_claim(const NwWatchQueue *q, int n)
 	PGresult *r = NULL;
 	char *list;
 
-	if (begin(q, "pg_advisory_xact_lock_shared(" LOCK) && check_model(q))
+	if (begin(q, "ROW EXCLUSIVE") && check_model(q))
 		r = try_query(q, PGRES_TUPLES_OK, 2, (const char *[]) {limit, q->oid},
 		              nw_printf("WITH c AS MATERIALIZED (SELECT seq, id FROM %s ORDER BY seq"
 		                        " LIMIT $1::pg_catalog.int8 FOR UPDATE SKIP LOCKED)"
@@ -565,8 +652,8 @@ nw_watch_claim(const NwWatchQueue *q, int n)
 	              nw_printf("SELECT w.numbers, w.id::pg_catalog.text, s.%s::pg_catalog.%s,"
 	                        " %s%s::pg_catalog.text FROM (SELECT id, pg_catalog.min(seq) AS seq,"
 	                        " pg_catalog.string_agg(seq::pg_catalog.text, ',') AS numbers FROM %s"
-	                        " WHERE seq" EQ "ANY ($1::pg_catalog.int8[]) GROUP BY id) AS w"
-	                        " LEFT JOIN %s AS s ON s.%s" EQ "w.id ORDER BY w.seq",
+	                        " WHERE seq" NW_EQ "ANY ($1::pg_catalog.int8[]) GROUP BY id) AS w"
+	                        " LEFT JOIN %s AS s ON s.%s" NW_EQ "w.id ORDER BY w.seq",
 	                        q->image, q->place->paths ? "text" : "bytea", q->label ? "s." : "",
 	                        q->label ? q->label : "NULL", q->queue, q->source, q->id),
 	              true);
@@ -574,43 +661,95 @@ nw_watch_claim(const NwWatchQueue *q, int n)
 	return r;
 }
 
-/* Write an embedding; *written tells whether its row could be had. */
+/* Lock the row of an embedding; *there tells whether it exists, *held whether it could be had. */
+static bool
+hold(const NwWatchQueue *q, const char *id, bool *there, bool *held)
+{
+	const char *column = q->place->table ? "id" : q->id;
+	PGresult *r = try_query(
+		q, PGRES_TUPLES_OK, 1, &id,
+		nw_printf("SELECT (SELECT true FROM %s WHERE %s" NW_EQ "$1::%s FOR %s SKIP LOCKED),"
+	              " (SELECT true FROM %s WHERE %s" NW_EQ "$1::%s)",
+	              q->target, column, q->id_type, q->place->table ? "UPDATE" : "NO KEY UPDATE",
+	              q->target, column, q->id_type),
+		false);
+
+	*held = r != NULL && !PQgetisnull(r, 0, 0);
+	*there = *held || (r != NULL && !PQgetisnull(r, 0, 1));
+	PQclear(r);
+	return r != NULL;
+}
+
+/* Write an embedding; *written tells whether its row could be had, *refused why it must not be. */
 bool
 nw_watch_write(const NwWatchQueue *q, const char *id, const char *label, const float *z, int dim,
-               bool *written)
+               bool *written, char **refused)
 {
 	NwBuf text = {0};
-	PGresult *r;
+	bool there;
 	bool ok;
 
-	*written = true;
-	if (!q->place->table)
-	{
-		r = try_query(q, PGRES_TUPLES_OK, 1, &id,
-		              nw_printf("SELECT FROM %s WHERE %s" EQ "$1::%s FOR NO KEY UPDATE SKIP LOCKED",
-		                        q->source, q->id, q->id_type),
-		              false);
-		*written = PQntuples(r) > 0;
-		PQclear(r);
-		if (r == NULL || !*written)
-			return r != NULL;
-	}
+	*refused = NULL;
+	if (!hold(q, id, &there, written))
+		return false;
+	*written |= q->place->table && !there; /* it can be added */
+	if (!*written)
+		return true;
 	for (int i = 0; i < dim; i++)
 		nw_buf_printf(&text, "%c%.9g", i ? ',' : '[', z[i]);
 	nw_buf_add(&text, "]", 1);
 	if (q->place->table)
-		ok = try_command(
-			q, PGRES_COMMAND_OK, 3, (const char *[]) {id, label, text.data},
-			nw_printf("INSERT INTO %s (id, label, embedding) VALUES ($1::%s, $2, $3::%s)"
-		              " ON CONFLICT (id) DO UPDATE SET label = EXCLUDED.label,"
-		              " embedding = EXCLUDED.embedding",
-		              q->target, q->id_type, q->vector));
+		ok =
+			try_change(q, 3, (const char *[]) {id, label, text.data},
+		               nw_printf("INSERT INTO %s (id, label, embedding) VALUES ($1::%s, $2, $3::%s)"
+		                         " ON CONFLICT (id) DO UPDATE SET label = EXCLUDED.label,"
+		                         " embedding = EXCLUDED.embedding",
+		                         q->target, q->id_type, q->vector),
+		               refused);
 	else
-		ok = try_command(q, PGRES_COMMAND_OK, 2, (const char *[]) {id, text.data},
-		                 nw_printf("UPDATE %s SET %s = $2::%s WHERE %s" EQ "$1::%s", q->source,
-		                           q->embedding, q->vector, q->id, q->id_type));
+		ok = try_change(q, 2, (const char *[]) {id, text.data},
+		                nw_printf("UPDATE %s SET %s = $2::%s WHERE %s" NW_EQ "$1::%s", q->source,
+		                          q->embedding, q->vector, q->id, q->id_type),
+		                refused);
 	nw_buf_free(&text);
 	return ok;
+}
+
+/* Remove an embedding whose image is gone, or bad; where it is in a table of its own, only if the
+ * state knows it.  *removed tells whether its row could be had, *refused why it must not be. */
+bool
+nw_watch_remove(const NwWatchQueue *q, const char *id, bool *removed, char **refused)
+{
+	bool there;
+
+	*refused = NULL;
+	if (!hold(q, id, &there, removed))
+		return false;
+	if (!*removed)
+	{
+		*removed = !there;
+		return true;
+	}
+	if (q->place->table)
+		return try_change(q, 1, &id,
+		                  nw_printf("DELETE FROM %s WHERE id" NW_EQ
+		                            "$1::%s AND EXISTS (SELECT FROM %s"
+		                            " AS t WHERE t.id" NW_EQ "$1::%s AND t.error IS NULL)",
+		                            q->target, q->id_type, q->state, q->id_type),
+		                  refused);
+	return try_change(q, 1, &id,
+	                  nw_printf("UPDATE %s SET %s = NULL WHERE %s" NW_EQ
+	                            "$1::%s AND %s IS NOT NULL",
+	                            q->source, q->embedding, q->id, q->id_type, q->embedding),
+	                  refused);
+}
+
+/* Note that there is no image any more. */
+bool
+nw_watch_forget(const NwWatchQueue *q, const char *id)
+{
+	return try_command(q, PGRES_COMMAND_OK, 1, &id,
+	                   nw_printf("DELETE FROM %s WHERE id" NW_EQ "$1::%s", q->state, q->id_type));
 }
 
 /* Note what became of an image: embedded where there is no error. */
@@ -628,9 +767,9 @@ nw_watch_mark(const NwWatchQueue *q, const char *id, const char *error)
 bool
 nw_watch_commit(const NwWatchQueue *q, const char *done)
 {
-	return try_command(
-			   q, PGRES_COMMAND_OK, 1, &done,
-			   nw_printf("DELETE FROM %s WHERE seq" EQ "ANY ($1::pg_catalog.int8[])", q->queue)) &&
+	return try_command(q, PGRES_COMMAND_OK, 1, &done,
+	                   nw_printf("DELETE FROM %s WHERE seq" NW_EQ "ANY ($1::pg_catalog.int8[])",
+	                             q->queue)) &&
 	       try_command(q, PGRES_COMMAND_OK, 0, NULL, nw_strdup("COMMIT"));
 }
 

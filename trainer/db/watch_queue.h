@@ -46,7 +46,9 @@ bool nw_watch_listen(const NwWatchQueue *q);
 bool nw_watch_fill(const NwWatchQueue *q);
 PGresult *nw_watch_claim(const NwWatchQueue *q, int n);
 bool nw_watch_write(const NwWatchQueue *q, const char *id, const char *label, const float *z,
-                    int dim, bool *written);
+                    int dim, bool *written, char **refused);
+bool nw_watch_remove(const NwWatchQueue *q, const char *id, bool *removed, char **refused);
+bool nw_watch_forget(const NwWatchQueue *q, const char *id);
 bool nw_watch_mark(const NwWatchQueue *q, const char *id, const char *error);
 bool nw_watch_commit(const NwWatchQueue *q, const char *done);
 bool nw_watch_waiting(const NwWatchQueue *q, bool *waiting);

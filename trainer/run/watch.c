@@ -133,24 +133,78 @@ load(const Run *run, const PGresult *r, int row, float *out)
 {
 	const NwPreprocess *pre = &run->embedder->pre;
 	const char *value = PQgetvalue(r, row, 2);
+	const char *problem;
+	char *shown;
 	char *path;
 	char *why;
 	NwBuf b;
 
 	if (run->o->folder == NULL)
 		return nw_encoded_tensor(value, (size_t) PQgetlength(r, row, 2), pre, out);
-	if (!stays_below(value))
-		return nw_printf("path \"%s\" leads out of the folder", value);
+	shown = nw_short_text(value);
 	path = nw_printf("%s/%s", run->o->folder, value);
-	if (!nw_try_read_file(path, &b))
-		why = nw_printf("file \"%s\": %s", path, strerror(errno));
+	if (!stays_below(value))
+		why = nw_printf("path \"%s\" leads out of the folder", shown);
+	else if (!nw_try_read_regular_file(path, &b, &problem))
+		why = nw_printf("file \"%s/%s\": %s", run->o->folder, shown, problem);
 	else
 	{
 		why = nw_encoded_tensor(b.data, b.len, pre, out);
 		nw_buf_free(&b);
 	}
 	free(path);
+	free(shown);
 	return why;
+}
+
+/* Say what a row could not be embedded for. */
+static void
+complain(const NwWatchQueue *q, const char *id, const char *why)
+{
+	char *shown = nw_short_text(id);
+
+	nw_info("could not embed image \"%s\" of table %s: %s", shown, q->source, why);
+	free(shown);
+}
+
+/*
+ * Write what became of a row: its embedding z, or why there is none (*why, to be freed), or that
+ * its image is gone; *taken tells whether its rows could be had.
+ */
+static bool
+write_row(const Run *run, const PGresult *r, int row, const float *z, char **why, bool *taken)
+{
+	const NwWatchQueue *q = &run->queue;
+	const char *id = PQgetvalue(r, row, 1);
+	const char *label = PQgetisnull(r, row, 3) ? NULL : PQgetvalue(r, row, 3);
+	bool gone = PQgetisnull(r, row, 2);
+	char *refused = NULL;
+
+	*taken = true;
+	if (!gone && *why == NULL)
+	{
+		if (!nw_watch_write(q, id, label, z, run->embedder->dim, taken, &refused))
+			return false;
+		if (refused)
+			*why = nw_printf("its embedding is refused: %s", refused);
+		free(refused);
+		refused = NULL;
+	}
+	if (*taken && (gone || *why))
+	{
+		if (!nw_watch_remove(q, id, taken, &refused))
+			return false;
+		if (refused && *why == NULL)
+			*why = nw_printf("it is gone, and its embedding cannot be removed: %s", refused);
+		free(refused);
+	}
+	if (!*taken)
+	{
+		free(*why);
+		*why = NULL;
+		return true;
+	}
+	return gone && *why == NULL ? nw_watch_forget(q, id) : nw_watch_mark(q, id, *why);
 }
 
 /* Write what the rows came to, and commit; `why` has what is wrong with an image. */
@@ -158,7 +212,6 @@ static bool
 write_batch(Run *run, const PGresult *r, char **why, const float *z)
 {
 	const NwWatchQueue *q = &run->queue;
-	int dim = run->embedder->dim;
 	NwBuf numbers = {0};
 	int64_t done = 0;
 	int64_t bad = 0;
@@ -168,36 +221,25 @@ write_batch(Run *run, const PGresult *r, char **why, const float *z)
 	nw_buf_add(&numbers, "{", 1);
 	for (int i = 0; ok && i < PQntuples(r); i++)
 	{
-		const char *id = PQgetvalue(r, i, 1);
-		bool written = true;
+		bool embedded = !PQgetisnull(r, i, 2) && why[i] == NULL;
+		bool had;
 
-		if (PQgetisnull(r, i, 2)) /* nothing to do any more */
-			;
-		else if (why[i] == NULL)
-		{
-			ok = nw_watch_write(q, id, PQgetisnull(r, i, 3) ? NULL : PQgetvalue(r, i, 3), z, dim,
-			                    &written);
-			if (ok && written)
-				ok = nw_watch_mark(q, id, NULL);
-			done += written;
-			z += dim;
-		}
-		else
-		{
-			ok = nw_watch_mark(q, id, why[i]);
-			bad++;
-		}
-		taken += written;
-		if (written)
-			nw_buf_printf(&numbers, "%s%s", numbers.len > 1 ? "," : "", PQgetvalue(r, i, 0));
+		ok = write_row(run, r, i, z, &why[i], &had);
+		if (embedded)
+			z += run->embedder->dim;
+		if (!ok || !had)
+			continue;
+		done += embedded && why[i] == NULL;
+		bad += why[i] != NULL;
+		taken++;
+		nw_buf_printf(&numbers, "%s%s", numbers.len > 1 ? "," : "", PQgetvalue(r, i, 0));
 	}
 	nw_buf_add(&numbers, "}", 1);
 	ok = ok && nw_watch_commit(q, numbers.data);
 	nw_buf_free(&numbers);
 	for (int i = 0; ok && i < PQntuples(r); i++)
 		if (why[i] != NULL)
-			nw_info("could not read image \"%s\" of table %s: %s", PQgetvalue(r, i, 1), q->source,
-			        why[i]);
+			complain(q, PQgetvalue(r, i, 1), why[i]);
 	if (ok)
 	{
 		run->done += done;
@@ -260,8 +302,7 @@ do_batch(Run *run)
 	if (!ok)
 		return AGAIN;
 	if (!run->o->quiet && run->done + run->bad > before)
-		nw_info("%lld embedded, %lld could not be read", (long long) run->done,
-		        (long long) run->bad);
+		nw_info("%lld embedded, %lld could not be", (long long) run->done, (long long) run->bad);
 	return run->taken > taken ? SOMETHING : NOTHING;
 }
 
@@ -280,12 +321,12 @@ recover(Run *run, double *backoff)
 {
 	PGconn *c = run->queue.conn;
 
-	if (PQstatus(c) == CONNECTION_OK)
-		PQclear(PQexec(c, "ROLLBACK"));
 	while (!stopping)
 	{
 		char *text = nw_strdup(PQerrorMessage(c));
 
+		if (PQstatus(c) == CONNECTION_OK)
+			PQclear(PQexec(c, "ROLLBACK"));
 		nw_trim_end(text, "\n");
 		nw_info("trying again in %g s: %s", *backoff, text);
 		free(text);
@@ -359,8 +400,7 @@ nw_watch(NwWatchSettings *o)
 		catch_signals();
 		work(&run);
 		if (!o->quiet)
-			nw_info("%lld embedded, %lld could not be read", (long long) run.done,
-			        (long long) run.bad);
+			nw_info("%lld embedded, %lld could not be", (long long) run.done, (long long) run.bad);
 		nw_watch_free(&run.queue);
 		free(run.images);
 	}
