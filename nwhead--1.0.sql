@@ -896,6 +896,17 @@ AS 'MODULE_PATHNAME', 'nw_suspects';
 COMMENT ON FUNCTION @extschema@.nw_suspects(text, int) IS
 	'rows whose label is probably wrong, most suspect first';
 
+CREATE FUNCTION @extschema@.nw_shapley(support text, queries text DEFAULT NULL,
+	k int DEFAULT 5, top int DEFAULT 100, leave_one_out boolean DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT value float8,
+	OUT support_set text, OUT query_set text, OUT n bigint,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_shapley';
+COMMENT ON FUNCTION @extschema@.nw_shapley(text, text, int, int, boolean) IS
+	'what each support is worth to a vote of the nearest neighbours, least first';
+
 CREATE FUNCTION @extschema@.nw_diagnose(support text, queries text,
 	top int DEFAULT 5, leave_one_out boolean DEFAULT NULL)
 RETURNS bigint LANGUAGE c VOLATILE PARALLEL UNSAFE
