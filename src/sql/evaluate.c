@@ -36,9 +36,7 @@ loss(const NwAnswer *answer)
 {
 	int i = nw_verdict_find(&answer->tally.verdict, answer->truth_class);
 
-	return i < 0
-	           ? get_float8_infinity()
-	           : -nw_scaled_log_ratio(answer->tally.verdict.value[i], answer->tally.verdict.total);
+	return i < 0 ? get_float8_infinity() : -nw_verdict_log_probability(&answer->tally.verdict, i);
 }
 
 /*
