@@ -20,6 +20,7 @@ typedef struct NwNeighbour
 
 extern int64_t nw_neighbours_take(NwNeighbour *near, const double *score, int64_t n);
 extern void nw_neighbours_sort(NwNeighbour *near, NwNeighbour *spare, int64_t n);
-extern void nw_shapley_of_query(const NwNeighbour *near, int64_t n, int k, const bool *match, double *value);
+extern void nw_shapley_of_query(const NwNeighbour *near, int64_t n, int k, const bool *match,
+                                double *value);
 
 #endif /* NW_MATH_SHAPLEY_H */

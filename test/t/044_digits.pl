@@ -89,6 +89,8 @@ $node->safe_psql(
 				'SELECT * FROM nw_calibrate(%L, NULL, 0.05, 1, 8)',
 				'SELECT nw_set_tau(%L, 0.2)',
 				'SELECT * FROM nw_suspects(%L)',
+				'SELECT * FROM nw_shapley(%L, ''asked'', 3)',
+				'SELECT * FROM nw_shapley(%L, k => 2)',
 				'SELECT nw_diagnose(%L, ''asked'', top => 2)',
 				'SELECT * FROM nw_suspect_supports WHERE support = %L',
 				'SELECT * FROM nw_helpful_supports WHERE support = %L',
