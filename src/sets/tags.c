@@ -112,11 +112,12 @@ add_class(NwTags *tags, NwBytes text)
 	NwElement *element = palloc_extended(room * sizeof(NwElement), MCXT_ALLOC_HUGE);
 	long n = nw_array_text_read(text.data, text.len, space, element, room);
 
+	/* only prototypes out of a dump that was tampered with */
 	if (n < 0)
 		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
 		                errmsg("label \"%.*s\" of set \"%s\" is not an array", text.len, text.data,
 		                       tags->set),
-		                errhint("For labels of one value, pass tags => false to nw_alter_set.")));
+		                errhint("Distill the set anew with nw_distill.")));
 	NW_RESERVE(tags->mcxt, tags->start, tags->start_allocated, tags->n + 2);
 	tags->n++;
 	tags->start[tags->n] = tags->start[tags->n - 1];
