@@ -76,12 +76,12 @@ is($node->safe_psql('again', $answers), $node->safe_psql('postgres', $answers), 
 
 # A dump that somebody changed
 $node->safe_psql(
-	'again', q{
+	'again', q[
 	CREATE TABLE changed AS SELECT * FROM nw_dump() WHERE name = 'few';
 	SELECT nw_unregister('few');
 	UPDATE changed SET class = '{a' WHERE class = '{}';
 	INSERT INTO nw_saved SELECT * FROM changed ORDER BY class NULLS FIRST;
-});
+]);
 my ($ret, $stdout, $stderr) = $node->psql('again', q{SELECT * FROM nw_predict_tags('[1]', 'few')});
 like($stderr, qr/label "\{a" of set "few" is not an array/, 'labels that are no arrays are refused');
 
