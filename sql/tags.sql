@@ -140,6 +140,13 @@ SELECT count(*), count(*) FILTER (WHERE abs(t.probability - w.weight) < 1e-12) A
   JOIN LATERAL (SELECT tag, sum(weight) AS weight FROM nw_weights(ARRAY[x], 'few', 100) AS w, unnest(w.label::text[]) AS tag GROUP BY tag) AS w ON w.tag = t.tag;
 SELECT tag, n FROM nw_evaluate_tags('few', 'all', leave_one_out => false);
 SELECT nw_alter_set('few', tags => false);
+-- what the parent is now, prototypes learn when they are made anew
+SELECT nw_alter_set('all', tags => false);
+SELECT set, what, why FROM nw_todo() WHERE set = 'few' AND what LIKE 'prototypes%';
+SELECT nw_distill('all', 'few', 'closest', 2, calibrate => false);
+SELECT nw_predict_tags('[1]', 'few');
+SELECT nw_alter_set('all', tags => true);
+SELECT set, what, why FROM nw_todo() WHERE set = 'few' AND what LIKE 'prototypes%';
 SELECT nw_distill('one', 'one few', 'closest', calibrate => false);
 SELECT nw_predict_tags('[1]', 'one few');
 
