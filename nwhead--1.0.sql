@@ -72,7 +72,8 @@ CREATE TABLE @extschema@.nw_registry (
 	distilled_at timestamptz,
 	distilled_rows int8,
 	distilled_changes int8,
-	temper float8 NOT NULL
+	temper float8 NOT NULL,
+	tags boolean NOT NULL
 ) USING heap;
 GRANT SELECT ON @extschema@.nw_registry TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_registry IS
@@ -103,7 +104,7 @@ CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 		   @extschema@.nw_set_status(r.mode, r.schema, r.relation, r.embedding,
 			r.label, r.id, r.weight, r.dim) AS status,
 		   r.calibrated_at, r.calibrated_rows, r.distilled_at, r.distilled_rows,
-		   r.balance, r.temper
+		   r.balance, r.temper, r.tags
 	  FROM @extschema@.nw_registry AS r;
 
 GRANT SELECT ON @extschema@.nw_sets TO PUBLIC;
@@ -117,20 +118,21 @@ CREATE FUNCTION @extschema@.nw_register(name text, relation regclass DEFAULT NUL
 	id name DEFAULT '', kernel text DEFAULT NULL,
 	tau float8 DEFAULT NULL, weight name DEFAULT '',
 	replace boolean DEFAULT false, model text DEFAULT '', balance text DEFAULT NULL,
-	temper float8 DEFAULT NULL)
+	temper float8 DEFAULT NULL, tags boolean DEFAULT NULL)
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_register';
-COMMENT ON FUNCTION @extschema@.nw_register(text, regclass, name, name, name, text, float8, name, boolean, text, text, float8) IS
+COMMENT ON FUNCTION @extschema@.nw_register(text, regclass, name, name, name, text, float8, name, boolean, text, text, float8, boolean) IS
 	'register the rows of a relation as a set';
 
 CREATE FUNCTION @extschema@.nw_alter_set(name text, new_name text DEFAULT NULL,
 	relation regclass DEFAULT NULL, embedding name DEFAULT NULL,
 	label name DEFAULT '', id name DEFAULT '', weight name DEFAULT '',
 	kernel text DEFAULT NULL, tau float8 DEFAULT NULL, model text DEFAULT '',
-	balance text DEFAULT NULL, temper float8 DEFAULT NULL)
+	balance text DEFAULT NULL, temper float8 DEFAULT NULL,
+	tags boolean DEFAULT NULL)
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_alter_set';
-COMMENT ON FUNCTION @extschema@.nw_alter_set(text, text, regclass, name, name, name, name, text, float8, text, text, float8) IS
+COMMENT ON FUNCTION @extschema@.nw_alter_set(text, text, regclass, name, name, name, name, text, float8, text, text, float8, boolean) IS
 	'rename a set, or change what it says of its rows';
 
 CREATE FUNCTION @extschema@.nw_unregister(name text)
@@ -315,6 +317,7 @@ CREATE TABLE @extschema@.nw_saved (
 	distilled_at timestamptz,
 	distilled_rows int8,
 	temper float8,
+	tags boolean,
 	class text,
 	ordinal int4,
 	vector vector,
@@ -350,7 +353,8 @@ CREATE FUNCTION pg_catalog.nw_dump(OUT name text, OUT owner name,
 	OUT centroids boolean, OUT model text, OUT balance text,
 	OUT calibrated_at timestamptz,
 	OUT calibrated_rows int8, OUT distilled_at timestamptz,
-	OUT distilled_rows int8, OUT temper float8, OUT class text, OUT ordinal int4, OUT vector vector,
+	OUT distilled_rows int8, OUT temper float8, OUT tags boolean,
+	OUT class text, OUT ordinal int4, OUT vector vector,
 	OUT members int8, OUT source_id text, OUT mass float8)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'nw_dump';
@@ -674,6 +678,66 @@ AS 'MODULE_PATHNAME', 'nw_explain';
 COMMENT ON FUNCTION @extschema@.nw_explain(text, bpchar, int, anycompatiblearray, uuid[], boolean) IS
 	'a prediction, its probabilities and the supports it rests on';
 
+CREATE FUNCTION @extschema@.nw_predict_tags(query anyelement, support text,
+	exclude text[] DEFAULT NULL, top int DEFAULT NULL,
+	min_probability float8 DEFAULT 0, empty_ok boolean DEFAULT false,
+	OUT tag text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_tags';
+COMMENT ON FUNCTION @extschema@.nw_predict_tags(anyelement, text, text[], int, float8, boolean) IS
+	'tags of a query with their probabilities, most probable first';
+
+CREATE FUNCTION @extschema@.nw_predict_tags(query anyelement, support bpchar,
+	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
+	min_probability float8 DEFAULT 0, empty_ok boolean DEFAULT false,
+	OUT tag text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_tags';
+COMMENT ON FUNCTION @extschema@.nw_predict_tags(anyelement, bpchar, numeric[], int, float8, boolean) IS
+	'tags of a query with their probabilities, most probable first';
+
+CREATE FUNCTION @extschema@.nw_predict_tags(query anyelement, support bpchar,
+	exclude uuid[] DEFAULT NULL, top int DEFAULT NULL,
+	min_probability float8 DEFAULT 0, empty_ok boolean DEFAULT false,
+	OUT tag text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_tags';
+COMMENT ON FUNCTION @extschema@.nw_predict_tags(anyelement, bpchar, uuid[], int, float8, boolean) IS
+	'tags of a query with their probabilities, most probable first';
+
+CREATE FUNCTION @extschema@.nw_predict_tags(query text, support text,
+	exclude text[] DEFAULT NULL, top int DEFAULT NULL,
+	min_probability float8 DEFAULT 0, empty_ok boolean DEFAULT false,
+	OUT tag text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_tags';
+COMMENT ON FUNCTION @extschema@.nw_predict_tags(text, text, text[], int, float8, boolean) IS
+	'tags of a query with their probabilities, most probable first';
+
+CREATE FUNCTION @extschema@.nw_predict_tags(query text, support bpchar,
+	exclude numeric[] DEFAULT NULL, top int DEFAULT NULL,
+	min_probability float8 DEFAULT 0, empty_ok boolean DEFAULT false,
+	OUT tag text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_tags';
+COMMENT ON FUNCTION @extschema@.nw_predict_tags(text, bpchar, numeric[], int, float8, boolean) IS
+	'tags of a query with their probabilities, most probable first';
+
+CREATE FUNCTION @extschema@.nw_predict_tags(query text, support bpchar,
+	exclude uuid[] DEFAULT NULL, top int DEFAULT NULL,
+	min_probability float8 DEFAULT 0, empty_ok boolean DEFAULT false,
+	OUT tag text, OUT probability float8, OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_predict_tags';
+COMMENT ON FUNCTION @extschema@.nw_predict_tags(text, bpchar, uuid[], int, float8, boolean) IS
+	'tags of a query with their probabilities, most probable first';
+
 CREATE FUNCTION @extschema@.nw_regress(query anyelement, support text,
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false)
 RETURNS float8 LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
@@ -838,6 +902,16 @@ AS 'MODULE_PATHNAME', 'nw_reliability';
 COMMENT ON FUNCTION @extschema@.nw_reliability(text, text, int, boolean) IS
 	'confidence against accuracy, by bins of confidence';
 
+CREATE FUNCTION @extschema@.nw_evaluate_tags(support text, queries text,
+	min_probability float8 DEFAULT 0.5, leave_one_out boolean DEFAULT NULL,
+	OUT tag text, OUT n bigint, OUT predicted bigint, OUT correct bigint,
+	OUT "precision" float8, OUT recall float8, OUT f1 float8, OUT brier float8,
+	OUT support_set text, OUT query_set text, OUT tau float8)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_evaluate_tags';
+COMMENT ON FUNCTION @extschema@.nw_evaluate_tags(text, text, float8, boolean) IS
+	'for each tag, how often it is found, and how often wrongly';
+
 CREATE FUNCTION @extschema@.nw_coverage(support text, queries text,
 	leave_one_out boolean DEFAULT NULL,
 	OUT threshold float8, OUT n bigint, OUT coverage float8, OUT wrong bigint,
@@ -898,6 +972,17 @@ SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_suspects';
 COMMENT ON FUNCTION @extschema@.nw_suspects(text, int) IS
 	'rows whose label is probably wrong, most suspect first';
+
+CREATE FUNCTION @extschema@.nw_shapley(support text, queries text DEFAULT NULL,
+	k int DEFAULT 5, top int DEFAULT 100, leave_one_out boolean DEFAULT NULL,
+	OUT support_id text, OUT label text, OUT value float8,
+	OUT support_set text, OUT query_set text, OUT n bigint,
+	OUT rank int)
+RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+SUPPORT @extschema@.nw_top_rows
+AS 'MODULE_PATHNAME', 'nw_shapley';
+COMMENT ON FUNCTION @extschema@.nw_shapley(text, text, int, int, boolean) IS
+	'what each support is worth to a vote of the nearest neighbours, least first';
 
 CREATE FUNCTION @extschema@.nw_diagnose(support text, queries text,
 	top int DEFAULT 5, leave_one_out boolean DEFAULT NULL)

@@ -21,7 +21,7 @@ END $$;
 SELECT call, re_rows_expected('SELECT * FROM ' || call) AS rows FROM (VALUES
     ('nw_weights(''[1,1]'', ''re'')'), ('nw_weights(''[1,1]'', ''re'', 3)'), ('nw_weights(''[1,1]''::vector, ''re'', top => 2 + 2)'),
     ('nw_weights(ARRAY[1,1], ''re'', exclude => ARRAY[1], top => 6)'), ('nw_influence(''[1,1]'', ''a'', ''re'')'), ('nw_influence(''[1,1]'', ''a'', ''re'', 7)'),
-    ('nw_suspects(''re'')'), ('nw_suspects(''re'', 8)'), ('nw_predict_proba(''[1,1]'', ''re'', top => 2)')) AS v (call);
+    ('nw_suspects(''re'')'), ('nw_suspects(''re'', 8)'), ('nw_shapley(''re'')'), ('nw_shapley(''re'', k => 3, top => 8)'), ('nw_predict_proba(''[1,1]'', ''re'', top => 2)')) AS v (call);
 -- unknown while it is planned: no worse than before
 SELECT call, re_rows_expected('SELECT * FROM ' || call) AS rows FROM (VALUES
     ('nw_weights(''[1,1]'', ''re'', NULL)'), ('nw_predict_proba(''[1,1]'', ''re'')'), ('nw_weights(''[1,1]'', ''re'', (random() * 5)::int)')) AS v (call);

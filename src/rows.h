@@ -60,4 +60,12 @@ nw_text_or_null(const char *text, bool *isnull)
 	return text ? CStringGetTextDatum(text) : (Datum) 0;
 }
 
+/* Divide one count by another; null where there is nothing to divide by. */
+static inline Datum
+nw_share_or_null(int64 part, int64 whole, bool *isnull)
+{
+	*isnull = whole == 0;
+	return Float8GetDatum(whole == 0 ? 0 : (double) part / (double) whole);
+}
+
 #endif /* NW_ROWS_H */

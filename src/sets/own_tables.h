@@ -45,10 +45,11 @@ enum
 	Anum_balance,
 	Anum_calibrated, /* when, at how many rows and changes */
 	Anum_distilled = Anum_calibrated + 3,
-	Anum_temper = Anum_distilled + 3
+	Anum_temper = Anum_distilled + 3,
+	Anum_tags
 };
 
-#define NW_REGISTRY_COLUMNS Anum_temper
+#define NW_REGISTRY_COLUMNS Anum_tags
 
 /* Columns of prototypes and diagnoses by which rows are found. */
 #define Anum_prototype_set 1

@@ -175,6 +175,7 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 	set->balance = nw_own_get_text(values, nulls, Anum_balance - 1);
 	set->calibrated = decode_stamp(values, nulls, Anum_calibrated - 1);
 	set->distilled = decode_stamp(values, nulls, Anum_distilled - 1);
+	set->tags = !nulls[Anum_tags - 1] && DatumGetBool(values[Anum_tags - 1]);
 	if (!nulls[Anum_temper - 1])
 		set->temper = DatumGetFloat8(values[Anum_temper - 1]);
 
@@ -468,6 +469,7 @@ describe_set(const NwSet *set, Datum *values, bool *nulls)
 	describe_stamp(&set->calibrated, values, nulls, Anum_calibrated - 1);
 	describe_stamp(&set->distilled, values, nulls, Anum_distilled - 1);
 	values[Anum_temper - 1] = Float8GetDatum(set->temper);
+	values[Anum_tags - 1] = BoolGetDatum(set->tags);
 }
 
 /* Add a row for a set whose name is locked and free. */

@@ -45,6 +45,7 @@ typedef struct NwSet
 	char *balance;      /* priors of classes; NULL where rows weigh what they say */
 	char *model;        /* that made the vectors; NULL where nobody said */
 	double temper;      /* of the probabilities; 1 where these are shares of the mass */
+	bool tags;          /* its labels are arrays, each element of which is a tag */
 	NwStamp calibrated; /* tau and temper were found on these rows */
 	NwStamp distilled;  /* the prototypes were made of the parent's */
 	int64 version;      /* another one after each change */

@@ -124,14 +124,6 @@ typedef struct ClassCount
 	int64 correct;   /* both */
 } ClassCount;
 
-/* Divide one count by another; null where there is nothing to divide by. */
-static Datum
-share(int64 part, int64 whole, bool *isnull)
-{
-	*isnull = whole == 0;
-	return Float8GetDatum(whole == 0 ? 0 : (double) part / (double) whole);
-}
-
 /* Add up the cells, by truth and by prediction: [labels->n]. */
 static ClassCount *
 count_classes(const Confusion *confusion)
@@ -180,9 +172,9 @@ nw_class_report(PG_FUNCTION_ARGS)
 		values[1] = Int64GetDatum(count->n);
 		values[2] = Int64GetDatum(count->predicted);
 		values[3] = Int64GetDatum(count->correct);
-		values[4] = share(count->correct, count->predicted, &nulls[4]);
-		values[5] = share(count->correct, count->n, &nulls[5]);
-		values[6] = share(2 * count->correct, count->n + count->predicted, &nulls[6]);
+		values[4] = nw_share_or_null(count->correct, count->predicted, &nulls[4]);
+		values[5] = nw_share_or_null(count->correct, count->n, &nulls[5]);
+		values[6] = nw_share_or_null(2 * count->correct, count->n + count->predicted, &nulls[6]);
 		nw_set_pair_values(&pair, pair.support->set->tau, values + 7);
 		nw_rows_put(rows, values, nulls);
 	}

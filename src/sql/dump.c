@@ -72,6 +72,7 @@ enum
 	Saved_distilled,
 	Saved_distilled_rows,
 	Saved_temper,
+	Saved_tags,
 	Saved_class,
 	Saved_ordinal,
 	Saved_vector,
@@ -195,6 +196,7 @@ dump_set(const NwSet *set, void *arg)
 	dump_stamp(&set->calibrated, values, nulls, Saved_calibrated);
 	dump_stamp(&set->distilled, values, nulls, Saved_distilled);
 	values[Saved_temper] = Float8GetDatum(set->temper);
+	values[Saved_tags] = BoolGetDatum(set->tags);
 	memset(nulls + Saved_class, true, SAVED_COLUMNS - Saved_class);
 	nw_rows_put(dump->rows, values, nulls);
 	if (nw_set_is_distilled(set))
@@ -299,6 +301,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	set.distilled = restore_stamp(values, nulls, Saved_distilled);
 	set.temper = nulls[Saved_temper] ? 1 : DatumGetFloat8(values[Saved_temper]);
 	nw_check_temper(set.temper);
+	set.tags = !nulls[Saved_tags] && DatumGetBool(values[Saved_tags]);
 	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&
 	                nw_set_is_distilled(&set) == (set.k > 0) && set.calibrated.rows >= -1 &&
 	                set.distilled.rows >= -1,

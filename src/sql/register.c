@@ -19,6 +19,7 @@
 #include "sets/extension.h"
 #include "sets/registry.h"
 #include "sets/scan.h"
+#include "sets/tags.h"
 #include "sql/args.h"
 
 /* How many rows nw_register looks at, and when a length counts as 1. */
@@ -99,6 +100,7 @@ typedef struct Places
 	int model;
 	int balance;
 	int temper;
+	int tags;
 } Places;
 
 /* Change a column where one is named: to none where it is NULL, not where it is ''. */
@@ -147,6 +149,8 @@ apply_arguments(FunctionCallInfo fcinfo, const Places *place, NwSet *set)
 		set->balance = nw_balance_check(text_to_cstring(PG_GETARG_TEXT_PP(place->balance)));
 	if (!PG_ARGISNULL(place->temper))
 		set->temper = nw_temper_argument(fcinfo, place->temper);
+	if (!PG_ARGISNULL(place->tags))
+		set->tags = PG_GETARG_BOOL(place->tags);
 	if (set->balance && set->label == NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		                errmsg("set \"%s\" has no labels to balance", set->name)));
@@ -186,6 +190,8 @@ look_at_rows(Oid schema, NwSet *set, NwSource **source, Sample *sample)
 {
 	memset(sample, 0, sizeof(Sample));
 	*source = nw_source_resolve(schema, set);
+	if (set->tags)
+		nw_tags_check_type(set, (*source)->label_type);
 	nw_scan_run(nw_scan_plan(*source, 0, SAMPLE_ROWS), sample_row, sample);
 	set->dim = (*source)->dim > 0 ? (*source)->dim : sample->dim;
 }
@@ -202,13 +208,14 @@ notice_rows(const NwSource *source, const Sample *sample)
 /*
  * nw_register(name text, relation regclass, embedding name, label name,
  *			   id name, kernel text, tau float8, weight name,
- *			   replace boolean, model text, balance text, temper float8)
+ *			   replace boolean, model text, balance text, temper float8,
+ *			   tags boolean)
  * returns void
  */
 Datum
 nw_register(PG_FUNCTION_ARGS)
 {
-	static const Places places = {1, 2, 3, 4, 7, 5, 6, 9, 10, 11};
+	static const Places places = {1, 2, 3, 4, 7, 5, 6, 9, 10, 11, 12};
 	Oid schema = nw_extension_schema(fcinfo);
 	char *name = nw_text_argument(fcinfo, 0, "name");
 	bool replace = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
@@ -260,13 +267,15 @@ static void
 check_change(Oid schema, const NwSet *old, const NwSet *set, bool rows_named)
 {
 	if (nw_set_is_distilled(old) &&
-	    (rows_named || set->kernel != old->kernel || !nw_same_name(set->balance, old->balance)))
-		ereport(ERROR,
-		        (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-		         errmsg("relation, columns, kernel and balance of set \"%s\" cannot be changed",
-		                old->name),
-		         errdetail("Its prototypes were made of the rows of set \"%s\".", old->parent),
-		         errhint("Distill it anew with nw_distill.")));
+	    (rows_named || set->kernel != old->kernel || !nw_same_name(set->balance, old->balance) ||
+	     set->tags != old->tags))
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+		     errmsg("relation, columns, kernel, balance and tags of set \"%s\" cannot be changed",
+		            old->name),
+		     errdetail("Its prototypes were made of the rows of set \"%s\".", old->parent),
+		     errhint("Distill it anew with nw_distill.")));
 	if (rows_named || strcmp(old->name, set->name) != 0)
 		nw_check_may_register(schema);
 }
@@ -274,12 +283,13 @@ check_change(Oid schema, const NwSet *old, const NwSet *set, bool rows_named)
 /*
  * nw_alter_set(name text, new_name text, relation regclass, embedding name,
  *				label name, id name, weight name, kernel text, tau float8,
- *				model text, balance text, temper float8) returns void
+ *				model text, balance text, temper float8, tags boolean)
+ * returns void
  */
 Datum
 nw_alter_set(PG_FUNCTION_ARGS)
 {
-	static const Places places = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+	static const Places places = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 	Oid schema = nw_extension_schema(fcinfo);
 	NwSet *old = get_own_set(schema, nw_text_argument(fcinfo, 0, "name"));
 	NwSet set = *old;
@@ -302,6 +312,8 @@ nw_alter_set(PG_FUNCTION_ARGS)
 		set.set_id = 0;
 		look_at_rows(schema, &set, &source, &sample);
 	}
+	else if (set.tags && !old->tags)
+		nw_tags_check_type(&set, nw_source_resolve(schema, &set)->label_type);
 	change_set(schema, old, &set);
 	PopActiveSnapshot();
 	if (source)

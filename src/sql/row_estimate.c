@@ -17,25 +17,26 @@ PG_FUNCTION_INFO_V1(nw_twice_top_rows);
 /* So many rows no set is supposed to have: top means all of them. */
 #define ALL_ROWS 1000000
 
-/* The value of top, the one integer among the arguments; 0 where it is not known yet. */
+/* The value of top, the last integer among the arguments; 0 where it is not known yet. */
 static int
 known_top(const SupportRequestRows *request)
 {
+	Node *top = NULL;
 	ListCell *cell;
 
 	if (!is_funcclause(request->node))
 		return 0;
 	foreach(cell, ((const FuncExpr *) request->node)->args)
 	{
-		Node *arg = lfirst(cell);
-
-		if (exprType(arg) != INT4OID)
-			continue;
-		arg = estimate_expression_value(request->root, arg);
-		if (IsA(arg, Const) && !((const Const *) arg)->constisnull)
-			return Max(DatumGetInt32(((const Const *) arg)->constvalue), 0);
+		if (exprType(lfirst(cell)) == INT4OID)
+			top = lfirst(cell);
 	}
-	return 0;
+	if (top == NULL)
+		return 0;
+	top = estimate_expression_value(request->root, top);
+	if (!IsA(top, Const) || ((const Const *) top)->constisnull)
+		return 0;
+	return Max(DatumGetInt32(((const Const *) top)->constvalue), 0);
 }
 
 /* Answer a question for the number of rows, and no other. */

@@ -151,6 +151,9 @@ prototypes_outdated(const Todo *todo, const NwSet *set)
 		return psprintf("set %s has another balance now", quote_literal_cstr(parent->name));
 	if (parent->kernel != set->kernel)
 		return psprintf("set %s has another kernel now", quote_literal_cstr(parent->name));
+	if (parent->tags != set->tags)
+		return psprintf(parent->tags ? "set %s has tags now" : "set %s has no tags any more",
+		                quote_literal_cstr(parent->name));
 	if (parent->model && set->model && strcmp(parent->model, set->model) != 0)
 		return psprintf("set %s has vectors of another model now",
 		                quote_literal_cstr(parent->name));

@@ -59,6 +59,9 @@ def server():
     save('score', 'empty', score((0, 0, 0, 0, 0), nothing, nothing, bins((0, 0, 0))[1:]))
     save('score', 'two', score((1, 2, 1, 3, 4), (0.0, (1 << 60, 5, 0)), (-1.0, (1 << 83, 0, 1)),
                                bins((4, 3, 2.5), (0, 0, 0))[1:], (b'robin', 3, 2), (b'', 1, 0)))
+    save('array_text', 'plain', b'{a,NULL,3}')
+    save('array_text', 'quoted', b'{"a,b","{c}","\\"","\\\\",""}')
+    save('array_text', 'matrix', b'[0:1][-1:0]={{1,2},{3,4}}')
     save('vector_text', 'plain', b'[1,-2.5,3e-7]')
     save('vector_text', 'zeros', b'[0,-0,0.0,.5,5.,1e+3,1.17549435e-38,3.4028235e+38]')
     save('vector_text', 'open', b'[1,2')

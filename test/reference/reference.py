@@ -16,6 +16,8 @@ import ece
 import evaluation
 import influence
 import mislabels
+import shapley
+import tags
 from server import Server
 
 PARTS = {
@@ -26,6 +28,8 @@ PARTS = {
     "influence": influence.run,
     "diagnosis": diagnosis.run,
     "mislabels": mislabels.run,
+    "shapley": shapley.run,
+    "tags": tags.run,
 }
 
 

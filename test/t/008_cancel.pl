@@ -37,6 +37,7 @@ my %statements = (
 	  "SET nwhead.statement_cache = 0; SELECT count(nw_predict(a.embedding, 's')) FROM rows AS a, rows AS b",
 	'a loop' => q{DO $$ DECLARE q vector := '[1,2,3,4]'; BEGIN LOOP PERFORM nw_predict(q, 's'); END LOOP; END $$},
 	'many temperatures' => "SELECT count(*) FROM nw_temperature_sweep('many', 'many', steps => 10000)",
+	'many values' => "SELECT count(*) FROM nw_shapley('s')",
 	'a long calibration' => "SELECT nw_calibrate('many', low => 0.5, high => 3, steps => 10000)",
 	'a long vote' =>
 	  "SELECT nw_vote(label, embedding <-> '[1,2,3,4]') FROM endless");

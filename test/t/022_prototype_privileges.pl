@@ -85,7 +85,7 @@ foreach my $role ('other', 'heir')
 		"nw_weights('[5.4]'::vectors.vector, 'few')", "nw_influence('[5.4]'::vectors.vector, 'a', 'few')",
 		"nw_predict_set('few', 's')", "nw_predict_set('s', 'few')",
 		"nw_evaluate('few', 's')", "nw_confusion('few', 's')", "nw_class_report('few', 's')", "nw_coverage('few', 's')", "nw_explain('[5.4]'::vectors.vector, 'few')", "nw_reliability('few', 's')",
-		"nw_temperature_sweep('few', 's')", "nw_suspects('few')", "nw_calibrate('few', 's')", "nw_diagnose('few', 's')")
+		"nw_temperature_sweep('few', 's')", "nw_suspects('few')", "nw_shapley('few')", "nw_shapley('few', 's')", "nw_calibrate('few', 's')", "nw_diagnose('few', 's')")
 	{
 		like(as_role($role, qq{SELECT * FROM "nw Head".$call}),
 			qr/permission denied for set "few".*Prototypes are copies of rows, readable by members of role "owner" only/s, "$role: $call");

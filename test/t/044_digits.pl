@@ -89,6 +89,8 @@ $node->safe_psql(
 				'SELECT * FROM nw_calibrate(%L, NULL, 0.05, 1, 8)',
 				'SELECT nw_set_tau(%L, 0.2)',
 				'SELECT * FROM nw_suspects(%L)',
+				'SELECT * FROM nw_shapley(%L, ''asked'', 3)',
+				'SELECT * FROM nw_shapley(%L, k => 2)',
 				'SELECT nw_diagnose(%L, ''asked'', top => 2)',
 				'SELECT * FROM nw_suspect_supports WHERE support = %L',
 				'SELECT * FROM nw_helpful_supports WHERE support = %L',
@@ -146,7 +148,7 @@ my $parallel = q{SET max_parallel_workers_per_gather = 4; SET parallel_setup_cos
 @packed = lines('packed_digits', $executor);
 @aggregates = lines('aggregates', '');
 is(scalar(@digits), 66, 'answers of six sets');
-is(scalar(@packed), 34, 'and of two');
+is(scalar(@packed), 38, 'and of two');
 is(scalar(grep { / 0 rows|NaN/ } @digits, @packed), 0, 'none is empty');
 
 same([ lines('digits', "$executor $streamed") ], \@digits, 'streamed');
