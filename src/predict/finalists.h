@@ -19,7 +19,7 @@
 #define NW_CALIBRATION_BINS 15
 
 /* The temperature before, and those that are compared with it. */
-#define NW_FINALISTS 6
+#define NW_FINALISTS 5
 
 /* What predictions are worth. */
 typedef struct NwFigures

@@ -39,10 +39,13 @@
 #define SMALL_PAIRS (1000 * 1000)
 #define PILOT_SHARE 8
 #define PILOT_LEAST 64
-#define PILOT_MOST 512
+#define PILOT_MOST 1024
 
-/* How far apart temperatures are that hedge against the choice of the pilot. */
-#define HEDGE 1.15
+/*
+ * A part of the queries leaves open where the best is: anywhere that the likelihood of
+ * what the pilot saw is within exp(-DOUBT) of the largest.
+ */
+#define DOUBT 4.0
 
 /* Points closer than this to another one tell nothing new of it. */
 #define APART 1.03
@@ -380,29 +383,69 @@ enter_cautious(Trials *trials, NwFinalists *finalists)
 		enter(trials, finalists, i);
 }
 
-/* Enter the temperatures that a search has left to choose from. */
+/* Where the loss passes a bound between a point and the next in a direction, by logarithm. */
+static double
+cross_bound(const Trials *trials, int from, int direction, double bound)
+{
+	const NwPilotPoint *inside;
+	const NwPilotPoint *outside;
+	double share;
+	int i = from;
+
+	while (i + direction >= 0 && i + direction < trials->n &&
+	       trials->point[i + direction].loss <= bound)
+		i += direction;
+	inside = &trials->point[i];
+	if (i + direction < 0 || i + direction >= trials->n)
+		return nw_log(inside->tau);
+	outside = inside + direction;
+	share = (bound - inside->loss) / (outside->loss - inside->loss);
+	return nw_log(inside->tau) + share * (nw_log(outside->tau) - nw_log(inside->tau));
+}
+
+/* Enter temperatures all over where the best of all queries may be. */
 static void
-enter_finalists(Trials *trials, NwFinalists *finalists)
+enter_spread(Trials *trials, NwFinalists *finalists)
+{
+	int best = find_best(trials, false, 0, 0);
+	double start = nw_log(trials->search->tau);
+	double low = start - LOG_2;
+	double high = start + LOG_2;
+	int n = NW_FINALISTS - finalists->n;
+
+	if (!trials->point[best].flawless)
+	{
+		double bound = trials->point[best].loss + DOUBT;
+
+		low = cross_bound(trials, best, -1, bound);
+		high = cross_bound(trials, best, 1, bound);
+		/* where that is far from the tau there is, errors may call for the middle */
+		if (start < low || start > high)
+		{
+			enter_tau(trials, finalists, nw_exp((start + (start < low ? low : high)) / 2));
+			n--;
+		}
+	}
+	for (int i = 0; i < n; i++)
+		enter_tau(trials, finalists, nw_exp(low + (high - low) * (2 * i + 1) / (2 * n)));
+}
+
+/* Enter the best temperatures, where the pilot has all queries. */
+static void
+enter_best(const Trials *trials, NwFinalists *finalists)
 {
 	int best = find_best(trials, false, 0, 0);
 	int allowed = find_best(trials, true, PG_INT64_MAX, 0);
-	double tau = trials->point[best].tau;
-	double allowed_tau = allowed >= 0 ? trials->point[allowed].tau : tau;
 
-	enter(trials, finalists, allowed);
 	enter(trials, finalists, best);
-	if (trials->every > 1 && trials->search->low == 0)
-	{
-		/* a part of the queries tells only about where the best is */
-		enter_tau(trials, finalists, tau * HEDGE);
-		enter_tau(trials, finalists, tau / HEDGE);
-		enter_tau(trials, finalists,
-		          sqrt(tau) * sqrt(allowed_tau != tau ? allowed_tau : trials->search->tau));
-		return;
-	}
+	enter(trials, finalists, allowed);
 	/* errors by scores in short may be off by one */
-	enter(trials, finalists, find_best(trials, true, trials->start.wrong - 1, 0));
-	enter(trials, finalists, find_best(trials, true, PG_INT64_MAX, allowed_tau));
+	if (allowed >= 0 && allowed != best)
+	{
+		enter(trials, finalists, find_best(trials, true, trials->start.wrong - 1, 0));
+		enter(trials, finalists,
+		      find_best(trials, true, PG_INT64_MAX, trials->point[allowed].tau));
+	}
 	for (int i = 1; i < trials->n; i++)
 	{
 		if (best - i >= 0)
@@ -447,18 +490,22 @@ choose_finalists(NwTemperatureSearch *search, NwFinalists *finalists)
 		try_octaves(&trials);
 		if (both)
 			try_tau(&trials, search->tau);
-		for (int zoom = trials.every > 1 ? 1 : 0; zoom < ZOOMS; zoom++)
+		zoom_in(&trials, false);
+		for (int zoom = 1; zoom < ZOOMS && trials.every == 1; zoom++)
 		{
 			zoom_in(&trials, false);
 			if (both)
 				zoom_in(&trials, true);
 		}
-		try_vertex(&trials);
+		if (trials.every == 1)
+			try_vertex(&trials);
 	}
 	if (!both && find_cautious(&trials) >= 0)
 		enter_cautious(&trials, finalists);
+	else if (trials.every > 1 && search->low == 0)
+		enter_spread(&trials, finalists);
 	else
-		enter_finalists(&trials, finalists);
+		enter_best(&trials, finalists);
 }
 
 /* The place of the winner where tau alone was fitted. */
