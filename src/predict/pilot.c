@@ -209,11 +209,11 @@ find_ratios(PilotQuery *query, double inverse_tau, double *scratch, int64 *wrong
 	return true;
 }
 
-/* Add all queries to a fit, once. */
+/* Add one of so many queries to a fit, once. */
 static void
-add_queries(const NwPilot *pilot, NwTemperFit *fit)
+add_queries(const NwPilot *pilot, int every, NwTemperFit *fit)
 {
-	for (int i = 0; i < pilot->n; i++)
+	for (int i = 0; i < pilot->n; i += every)
 	{
 		const PilotQuery *query = pilot->query[i];
 
@@ -224,11 +224,11 @@ add_queries(const NwPilot *pilot, NwTemperFit *fit)
 }
 
 /*
- * Say how good predictions are at a temperature: tempered as is best, which is looked
- * for from a sharpness on, or at that sharpness.
+ * Say how good predictions for one of so many queries are at a temperature: tempered
+ * as is best, which is looked for from a sharpness on, or at that sharpness.
  */
 NwPilotPoint
-nw_pilot_try(NwPilot *pilot, double tau, bool tempered, double sharpness)
+nw_pilot_try(NwPilot *pilot, int every, double tau, bool tempered, double sharpness)
 {
 	NwPilotPoint point = {.tau = tau};
 	NwTemperFit fit;
@@ -243,7 +243,7 @@ nw_pilot_try(NwPilot *pilot, double tau, bool tempered, double sharpness)
 			most_cells = Max(most_cells, drops->start[c + 1] - drops->start[c]);
 	}
 	scratch = palloc_extended(Max(most_cells, 1) * sizeof(double), MCXT_ALLOC_HUGE);
-	for (int i = 0; i < pilot->n; i++)
+	for (int i = 0; i < pilot->n; i += every)
 	{
 		(void) find_ratios(pilot->query[i], 1 / tau, scratch, &point.wrong);
 		CHECK_FOR_INTERRUPTS();
@@ -255,7 +255,7 @@ nw_pilot_try(NwPilot *pilot, double tau, bool tempered, double sharpness)
 	{
 		for (int round = 0; round < MAX_ROUNDS && !fit.done; round++)
 		{
-			add_queries(pilot, &fit);
+			add_queries(pilot, every, &fit);
 			nw_temper_fit_step(&fit);
 		}
 		point.sharpness = fit.sharpness;
@@ -264,7 +264,7 @@ nw_pilot_try(NwPilot *pilot, double tau, bool tempered, double sharpness)
 	}
 	else
 	{
-		add_queries(pilot, &fit);
+		add_queries(pilot, every, &fit);
 		point.sharpness = sharpness;
 		point.loss = fit.round_loss;
 		point.limit = fit.limit;

@@ -27,6 +27,7 @@ extern NwPilot *nw_pilot_create(MemoryContext mcxt);
 extern void nw_pilot_add(NwPilot *pilot, const NwQueryScores *query);
 extern int64 nw_pilot_queries(const NwPilot *pilot);
 extern double nw_pilot_scale(const NwPilot *pilot);
-extern NwPilotPoint nw_pilot_try(NwPilot *pilot, double tau, bool tempered, double sharpness);
+extern NwPilotPoint nw_pilot_try(NwPilot *pilot, int every, double tau, bool tempered,
+                                 double sharpness);
 
 #endif /* NW_PREDICT_PILOT_H */

@@ -35,11 +35,19 @@
 #define ZOOMS 3
 #define ZOOM_STEPS 3
 
-/* Up to so many pairs the pilot has all queries; else a share of them, within bounds. */
+/* Up to so many pairs the pilot has all queries; else a share, and so many at most. */
 #define SMALL_PAIRS (1000 * 1000)
-#define PILOT_SHARE 8
-#define PILOT_LEAST 64
 #define PILOT_MOST 1024
+
+/* One of how many queries of a pilot of so many says roughly where to look. */
+#define ROUGHLY 4
+#define ENOUGH 256
+
+/* How far apart temperatures are when all of the pilot are asked: a quarter octave. */
+#define STEP 1.1892071150027210667
+
+/* Temperatures that a pilot of a part of the queries leaves to choose from. */
+#define SPREAD 3
 
 /*
  * A part of the queries leaves open where the best is: anywhere that the likelihood of
@@ -167,36 +175,42 @@ typedef struct Trials
 	const NwTemperatureSearch *search;
 	NwPilot *pilot;
 	int64 every;          /* one of so many queries is in the pilot */
+	int pilot_every;      /* and one of so many of these is asked */
 	NwPilotPoint start;   /* the tau of the set */
 	NwPilotPoint *point;  /* [n] in ascending order of tau */
 	int n;
 	int allocated;
 } Trials;
 
+/* About the sharpness that goes with a temperature, by what was tried at a place near. */
+static double
+guess_sharpness(const Trials *trials, int place, double tau)
+{
+	const NwPilotPoint *near = &trials->point[Max(Min(place, trials->n - 1), 0)];
+
+	if (trials->search->fit != NW_FIT_BOTH || trials->n == 0)
+		return 1;
+	/* it makes up for most of what a change of tau does */
+	return near->sharpness * (tau / near->tau);
+}
+
 /* Try a temperature, unless it has been. */
 static void
 try_tau(Trials *trials, double tau)
 {
 	bool tempered = trials->search->fit == NW_FIT_BOTH;
-	double guess = 1;
 	int at = trials->n;
+	double guess;
 
 	tau = Max(NW_TAU_MIN, Min(NW_TAU_MAX, tau));
 	while (at > 0 && trials->point[at - 1].tau >= tau)
 		at--;
 	if (at < trials->n && trials->point[at].tau == tau)
 		return;
-
-	/* sharpness makes up for most of what a change of tau does */
-	if (tempered && trials->n > 0)
-	{
-		const NwPilotPoint *near = &trials->point[Min(at, trials->n - 1)];
-
-		guess = near->sharpness * (tau / near->tau);
-	}
+	guess = guess_sharpness(trials, at, tau);
 	NW_RESERVE(CurrentMemoryContext, trials->point, trials->allocated, trials->n + 1);
 	memmove(trials->point + at + 1, trials->point + at, (trials->n - at) * sizeof(NwPilotPoint));
-	trials->point[at] = nw_pilot_try(trials->pilot, tau, tempered, guess);
+	trials->point[at] = nw_pilot_try(trials->pilot, trials->pilot_every, tau, tempered, guess);
 	trials->n++;
 }
 
@@ -355,17 +369,21 @@ enter(const Trials *trials, NwFinalists *finalists, int place)
 		nw_finalists_enter(finalists, trials->point[place].tau, trials->point[place].sharpness);
 }
 
-/* Enter a temperature, and try it before. */
+/* Enter a temperature near one that was tried; of a grid, the nearest there is. */
 static void
-enter_tau(Trials *trials, NwFinalists *finalists, double tau)
+enter_near(const Trials *trials, NwFinalists *finalists, double tau)
 {
-	int i = 0;
+	int near = 0;
 
+	for (int i = 1; i < trials->n; i++)
+	{
+		if (factor(trials->point[i].tau, tau) < factor(trials->point[near].tau, tau))
+			near = i;
+	}
+	if (trials->search->low > 0)
+		tau = trials->point[near].tau;
 	tau = Max(NW_TAU_MIN, Min(NW_TAU_MAX, tau));
-	try_tau(trials, tau);
-	while (trials->point[i].tau != tau)
-		i++;
-	enter(trials, finalists, i);
+	nw_finalists_enter(finalists, tau, guess_sharpness(trials, near, tau));
 }
 
 /* Enter what is left to choose from where tau alone is fitted and no query is wrong. */
@@ -405,13 +423,13 @@ cross_bound(const Trials *trials, int from, int direction, double bound)
 
 /* Enter temperatures all over where the best of all queries may be. */
 static void
-enter_spread(Trials *trials, NwFinalists *finalists)
+enter_spread(const Trials *trials, NwFinalists *finalists)
 {
 	int best = find_best(trials, false, 0, 0);
 	double start = nw_log(trials->search->tau);
 	double low = start - LOG_2;
 	double high = start + LOG_2;
-	int n = NW_FINALISTS - finalists->n;
+	int n = SPREAD;
 
 	if (!trials->point[best].flawless)
 	{
@@ -422,12 +440,12 @@ enter_spread(Trials *trials, NwFinalists *finalists)
 		/* where that is far from the tau there is, errors may call for the middle */
 		if (start < low || start > high)
 		{
-			enter_tau(trials, finalists, nw_exp((start + (start < low ? low : high)) / 2));
+			enter_near(trials, finalists, nw_exp((start + (start < low ? low : high)) / 2));
 			n--;
 		}
 	}
 	for (int i = 0; i < n; i++)
-		enter_tau(trials, finalists, nw_exp(low + (high - low) * (2 * i + 1) / (2 * n)));
+		enter_near(trials, finalists, nw_exp(low + (high - low) * (2 * i + 1) / (2 * n)));
 }
 
 /* Enter the best temperatures, where the pilot has all queries. */
@@ -459,11 +477,70 @@ enter_best(const Trials *trials, NwFinalists *finalists)
 static int64
 pilot_every(const NwTemperatureSearch *search)
 {
-	int64 pilot = Max(PILOT_LEAST, Min(PILOT_MOST, search->queries / PILOT_SHARE));
+	int64 n = search->queries;
+	int64 pilot = Max(n / 8, Min(n / 4, PILOT_MOST / 2));
 
-	if (search->queries <= SMALL_PAIRS / Max(search->supports, 1))
+	if (n <= SMALL_PAIRS / Max(search->supports, 1))
 		return 1;
-	return Max(2, search->queries / pilot);
+	return Max(2, n / Max(Min(pilot, PILOT_MOST), 1));
+}
+
+/* Go on from what some queries of the pilot told to what all of them say. */
+static void
+ask_all(Trials *trials)
+{
+	int best = find_best(trials, false, 0, 0);
+	double tau = trials->point[best].tau;
+	double doubt = trials->every > 1 ? DOUBT : 0;
+
+	trials->pilot_every = 1;
+	trials->n = 0;
+	try_tau(trials, tau / STEP);
+	try_tau(trials, tau);
+	try_tau(trials, tau * STEP);
+
+	/* until the best, and all that may be, lies between others */
+	for (int i = 0; i < MAX_EXTENSIONS; i++)
+	{
+		const NwPilotPoint *first = &trials->point[0];
+		const NwPilotPoint *last = &trials->point[trials->n - 1];
+		double bound;
+
+		best = find_best(trials, false, 0, 0);
+		bound = trials->point[best].loss + doubt;
+		if (best == 0 || first->loss <= bound)
+			try_tau(trials, first->tau / STEP);
+		else if (best == trials->n - 1 || last->loss <= bound)
+			try_tau(trials, last->tau * STEP);
+		else
+			break;
+	}
+}
+
+/* Look for the best temperatures that the scores suggest. */
+static void
+try_suggested(Trials *trials)
+{
+	bool both = trials->search->fit == NW_FIT_BOTH;
+
+	trials->pilot_every = nw_pilot_queries(trials->pilot) >= ENOUGH ? ROUGHLY : 1;
+	try_octaves(trials);
+	zoom_in(trials, false);
+	if (trials->pilot_every > 1)
+		ask_all(trials);
+	if (trials->every > 1)
+		return;
+
+	/* the pilot has all queries: the more digits, the better */
+	try_vertex(trials);
+	zoom_in(trials, false);
+	try_vertex(trials);
+	if (both && !is_allowed(trials, &trials->point[find_best(trials, false, 0, 0)]))
+	{
+		try_tau(trials, trials->search->tau);
+		for (int zoom = 0; zoom < ZOOMS; zoom++)
+			zoom_in(trials, true);
+	}
 }
 
 /* Choose the temperatures that all queries are asked about. */
@@ -477,7 +554,8 @@ choose_finalists(NwTemperatureSearch *search, NwFinalists *finalists)
 	search->pass(search, trials.every);
 	search->pilot = NULL;
 	trials.every = Max(trials.every, search->queries / Max(nw_pilot_queries(trials.pilot), 1));
-	trials.start = nw_pilot_try(trials.pilot, search->tau, both, 1);
+	trials.pilot_every = 1;
+	trials.start = nw_pilot_try(trials.pilot, 1, search->tau, both, 1);
 	nw_finalists_enter(finalists, search->tau, trials.start.sharpness);
 
 	if (search->low > 0)
@@ -486,23 +564,10 @@ choose_finalists(NwTemperatureSearch *search, NwFinalists *finalists)
 			try_tau(&trials, evenly(search->low, search->high, i, search->steps));
 	}
 	else
-	{
-		try_octaves(&trials);
-		if (both)
-			try_tau(&trials, search->tau);
-		zoom_in(&trials, false);
-		for (int zoom = 1; zoom < ZOOMS && trials.every == 1; zoom++)
-		{
-			zoom_in(&trials, false);
-			if (both)
-				zoom_in(&trials, true);
-		}
-		if (trials.every == 1)
-			try_vertex(&trials);
-	}
+		try_suggested(&trials);
 	if (!both && find_cautious(&trials) >= 0)
 		enter_cautious(&trials, finalists);
-	else if (trials.every > 1 && search->low == 0)
+	else if (trials.every > 1)
 		enter_spread(&trials, finalists);
 	else
 		enter_best(&trials, finalists);
