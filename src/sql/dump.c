@@ -283,8 +283,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	set.id = nw_own_get_name(values, nulls, Saved_id);
 	set.weight = nw_own_get_name(values, nulls, Saved_weight);
 	check_saved(set.name && set.name[0] && set.mode && set.schema && set.relation &&
-	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids] &&
-	                !nulls[Saved_temper],
+	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids],
 	            set.name);
 	set.kernel = nw_check_kernel(kernel);
 	set.tau = DatumGetFloat8(values[Saved_tau]);
@@ -298,7 +297,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 		set.balance = nw_balance_check(nw_own_get_text(values, nulls, Saved_balance));
 	set.calibrated = restore_stamp(values, nulls, Saved_calibrated);
 	set.distilled = restore_stamp(values, nulls, Saved_distilled);
-	set.temper = DatumGetFloat8(values[Saved_temper]);
+	set.temper = nulls[Saved_temper] ? 1 : DatumGetFloat8(values[Saved_temper]);
 	nw_check_temper(set.temper);
 	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&
 	                nw_set_is_distilled(&set) == (set.k > 0) && set.calibrated.rows >= -1 &&
