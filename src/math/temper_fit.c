@@ -90,7 +90,7 @@ void
 nw_temper_fit_step(NwTemperFit *fit)
 {
 	double b = fit->sharpness;
-	double value = fit->slope;     /* is to become 0 */
+	double value = fit->slope;      /* is to become 0 */
 	double change = fit->curvature; /* of that with sharpness */
 	double next;
 

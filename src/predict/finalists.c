@@ -265,8 +265,8 @@ nw_finalists_add(NwFinalists *finalists, const NwQueryScores *query)
 
 		for (int c = 0; c < query->nclasses; c++)
 		{
-			longest = Max(longest, query->support->class_start[c + 1] -
-			                           query->support->class_start[c]);
+			longest =
+				Max(longest, query->support->class_start[c + 1] - query->support->class_start[c]);
 			if (order[c] == winner)
 				before = c;
 		}

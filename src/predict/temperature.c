@@ -174,10 +174,10 @@ typedef struct Trials
 {
 	const NwTemperatureSearch *search;
 	NwPilot *pilot;
-	int64 every;          /* one of so many queries is in the pilot */
-	int pilot_every;      /* and one of so many of these is asked */
-	NwPilotPoint start;   /* the tau of the set */
-	NwPilotPoint *point;  /* [n] in ascending order of tau */
+	int64 every;         /* one of so many queries is in the pilot */
+	int pilot_every;     /* and one of so many of these is asked */
+	NwPilotPoint start;  /* the tau of the set */
+	NwPilotPoint *point; /* [n] in ascending order of tau */
 	int n;
 	int allocated;
 } Trials;
@@ -357,7 +357,8 @@ try_octaves(Trials *trials)
 		    (trials->search->fit == NW_FIT_BOTH || find_cautious(trials) >= 0))
 			break;
 		before = loss;
-		try_tau(trials, best == 0 ? trials->point[0].tau / 2 : trials->point[trials->n - 1].tau * 2);
+		try_tau(trials,
+		        best == 0 ? trials->point[0].tau / 2 : trials->point[trials->n - 1].tau * 2);
 	}
 }
 
@@ -461,8 +462,7 @@ enter_best(const Trials *trials, NwFinalists *finalists)
 	if (allowed >= 0 && allowed != best)
 	{
 		enter(trials, finalists, find_best(trials, true, trials->start.wrong - 1, 0));
-		enter(trials, finalists,
-		      find_best(trials, true, PG_INT64_MAX, trials->point[allowed].tau));
+		enter(trials, finalists, find_best(trials, true, PG_INT64_MAX, trials->point[allowed].tau));
 	}
 	for (int i = 1; i < trials->n; i++)
 	{

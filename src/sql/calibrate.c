@@ -161,7 +161,7 @@ calibration_pass(NwTemperatureSearch *search, int64 every)
 	NwBatch batch = {.source = calibration->pair->support,
 	                 .leave_one_out =
 	                     calibration->queries == NULL || calibration->pair->leave_one_out,
-	                 .same_vector = every == 1 && calibration->pair->same_vector};
+	                 .same_vector = calibration->pair->same_vector};
 
 	nw_temperature_attach(search, &batch);
 	nw_batch_open_support(&batch, calibration->support);
@@ -175,6 +175,9 @@ calibration_pass(NwTemperatureSearch *search, int64 every)
 		else
 			nw_batch_ask_own(&batch, row);
 	}
+	/* that there is a row to leave out is for all queries to show */
+	if (every > 1)
+		batch.same_vector = false;
 	nw_batch_finish(&batch);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(pass_mcxt);
