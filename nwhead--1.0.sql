@@ -945,15 +945,16 @@ COMMENT ON FUNCTION @extschema@.nw_temperature_sweep(text, text, float8, float8,
 
 CREATE FUNCTION @extschema@.nw_calibrate(support text, queries text DEFAULT NULL,
 	low float8 DEFAULT NULL, high float8 DEFAULT NULL, steps int DEFAULT 100,
-	leave_one_out boolean DEFAULT NULL,
+	leave_one_out boolean DEFAULT NULL, fit text DEFAULT 'both',
 	OUT support_set text, OUT query_set text, OUT tau float8,
-	OUT tau_before float8, OUT n bigint,
+	OUT tau_before float8, OUT temper float8, OUT temper_before float8,
+	OUT n bigint, OUT error_before float8, OUT error_after float8,
 	OUT nll_before float8, OUT nll_after float8,
 	OUT ece_before float8, OUT ece_after float8)
 RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_calibrate';
-COMMENT ON FUNCTION @extschema@.nw_calibrate(text, text, float8, float8, int, boolean) IS
-	'give a set the temperature of the least loss';
+COMMENT ON FUNCTION @extschema@.nw_calibrate(text, text, float8, float8, int, boolean, text) IS
+	'give a set the temperatures of the least loss, at no cost in errors';
 
 CREATE FUNCTION @extschema@.nw_distill(support text, name text,
 	mode text DEFAULT 'cluster', k int DEFAULT 1, seed bigint DEFAULT 0,

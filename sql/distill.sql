@@ -25,7 +25,7 @@ SELECT nw_distill('d', 'd two', k => 2, seed => 7);
 SELECT label, ordinal, members, source_id, weight FROM nw_prototypes WHERE set = 'd two' ORDER BY label, ordinal;
 SELECT label, embedding FROM nw_prototypes WHERE set = 'd two' AND label <> 'a' ORDER BY label, embedding;
 SELECT min(embedding <-> '[1,1]') < 1e-6 AS near, min(embedding <-> '[11,1]') < 1e-6 AS far FROM nw_prototypes WHERE set = 'd two';
-SELECT k, seed, tau > 0 AS own_tau, tau <> 2 AS another FROM nw_sets WHERE name = 'd two';
+SELECT k, seed, tau > 0 AS own_tau, (tau, temper) <> (2, 1) AS another FROM nw_sets WHERE name = 'd two';
 
 -- real rows: the nearest to each centroid, no row twice
 SELECT nw_distill('d', 'd close', 'closest', 2, calibrate => false);

@@ -37,39 +37,41 @@ SELECT s.tau, abs(s.nll - o.nll) < 1e-12 AS nll, abs(s.ece - o.ece) < 1e-12 AS e
   FROM nw_temperature_sweep('t', 'q', 0.25, 3.25, 5) AS s JOIN t_one_by_one() AS o USING (tau);
 SELECT tau FROM nw_sets WHERE name = 't';
 
--- the best of an even grid
+-- the best of an even grid, for tau alone
 SELECT tau AS best FROM nw_temperature_sweep('t', 'q') ORDER BY nll LIMIT 1 \gset
-SELECT support_set, query_set, tau = :best AS best, tau_before, n, nll_after < nll_before AS better FROM nw_calibrate('t', 'q', 0.5, 3);
+SELECT support_set, query_set, tau = :best AS best, tau_before, temper, n, nll_after < nll_before AS better
+  FROM nw_calibrate('t', 'q', 0.5, 3, fit => 'tau');
 SELECT tau = :best AS stored FROM nw_sets WHERE name = 't';
 -- never worse: no point of this grid is as good
-SELECT tau = :best AS kept, nll_after = nll_before AS same, ece_after = ece_before AS too FROM nw_calibrate('t', 'q', 50, 60, 3);
+SELECT tau = :best AS kept, nll_after = nll_before AS same, ece_after = ece_before AS too FROM nw_calibrate('t', 'q', 50, 60, 3, fit => 'tau');
 SELECT version AS before FROM nw_registry WHERE name = 't' \gset
-SELECT n FROM nw_calibrate('t', 'q', 50, 60, 3);
+SELECT n FROM nw_calibrate('t', 'q', 50, 60, 3, fit => 'tau');
 SELECT version = :before AS unchanged FROM nw_registry WHERE name = 't';
 
 -- without a range: at least as good as any fine grid
 SELECT nw_set_tau('t', 100);
-SELECT tau, nll_after AS nll FROM nw_calibrate('t', 'q') \gset
+SELECT tau, nll_after AS nll FROM nw_calibrate('t', 'q', fit => 'tau') \gset
 SELECT min(nll) >= :nll - 1e-9 AS nothing_better, abs((array_agg(tau ORDER BY nll))[1] / :tau - 1) < 0.01 AS near
   FROM nw_temperature_sweep('t', 'q', :tau * 0.5, :tau * 2, 1501);
 SELECT abs(nll - :nll) < 1e-12 AS nll FROM nw_evaluate('t', 'q');
 
 -- without queries: each row from the others
 SELECT nw_set_tau('t', 100);
-SELECT support_set, query_set, n, tau_before FROM nw_calibrate('t');
+SELECT support_set, query_set, n, tau_before FROM nw_calibrate('t', fit => 'tau');
 SELECT tau AS own FROM nw_sets WHERE name = 't' \gset
 SELECT nw_set_tau('t', 100);
-SELECT tau = :own AS same FROM nw_calibrate('t', 't');
+SELECT tau = :own AS same FROM nw_calibrate('t', 't', fit => 'tau');
 SELECT abs((array_agg(tau ORDER BY nll))[1] / :own - 1) < 0.01 AS near FROM nw_temperature_sweep('t', 't', :own * 0.5, :own * 2, 1501);
 SELECT n, abs(nll_before - (SELECT nll FROM nw_evaluate('t', 't', leave_one_out => false))) < 1e-12 AS nll
   FROM nw_calibrate('t', 't', 1e-3, 1e-3, 1, leave_one_out => false);
 
 -- rolled back, and seen by what follows in a statement
 SELECT nw_set_tau('t', 100);
+SELECT nw_alter_set('t', temper => 1);
 BEGIN;
 SELECT tau < 100 AS calibrated FROM nw_calibrate('t');
 ROLLBACK;
-SELECT tau FROM nw_sets WHERE name = 't';
+SELECT tau, temper FROM nw_sets WHERE name = 't';
 
 -- distilled sets: real rows leave themselves out, centroids need queries
 SELECT nw_distill('t', 'few', 'closest', 10);

@@ -2,19 +2,13 @@
  * math/sweep.c
  *		How good predictions are at many temperatures at once.
  *
- * At temperature tau a score is the score at temperature 1 divided by tau, so
- * one pass over the distances serves all temperatures.  Each class is summed
- * against its own largest score, in the order of its rows, and the classes
- * are combined by log-sum-exp: a far class at a small tau does not underflow.
- *
- * These sums are plain ones.  Their order is that of the rows, which the caller
- * fixes, and that of the classes.  Queries come in any order: what is added up
- * over them is an NwSum or an integer.
+ * The masses of classes (math/class_mass.c) are combined by log-sum-exp, in the
+ * order of the classes.  Queries come in any order: what is added up over them is
+ * an NwSum or an integer.
  */
 #include "math/sweep.h"
 
-#include <math.h>
-
+#include "math/class_mass.h"
 #include "math/elementary.h"
 #include "math/simd/simd.h"
 
@@ -26,37 +20,6 @@ nw_sweep_point_init(NwSweepPoint *point, double tau, NwBins *bins)
 	nw_sum_clear(&point->loss);
 	point->wrong = 0;
 	point->bins = bins;
-}
-
-/* Find the largest score of each class; NW_SCORE_NONE where it has no row. */
-static void
-find_largest(const double *score, const int64_t *class_start, int nclasses, double *largest)
-{
-	for (int c = 0; c < nclasses; c++)
-	{
-		int64_t from = class_start[c];
-		double max = nw_simd->max(score + from, (int) (class_start[c + 1] - from));
-
-		largest[c] = max > NW_SCORE_NONE ? max : NW_SCORE_NONE;
-	}
-}
-
-/* The logarithm of the mass of a class at one temperature. */
-static double
-log_mass(const double *score, const double *log_weight, int64_t n, double largest,
-         double inverse_tau, double *scratch)
-{
-	double shift = largest * inverse_tau;
-
-	if (log_weight)
-	{
-		for (int64_t i = 0; i < n; i++)
-			scratch[i] = score[i] * inverse_tau + log_weight[i];
-		shift = nw_simd->max(scratch, (int) n);
-		score = scratch;
-		inverse_tau = 1;
-	}
-	return shift + nw_log(nw_simd->exp_sum(score, (int) n, inverse_tau, shift));
 }
 
 /* Add one query at one temperature, from the logarithms of the masses. */
@@ -97,7 +60,7 @@ nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
 	double *largest = work;
 	double *mass = work + nclasses;
 
-	find_largest(score, class_start, nclasses, largest);
+	nw_class_largest(score, class_start, nclasses, largest);
 	if (truth >= 0 && largest[truth] == NW_SCORE_NONE)
 		truth = -1;
 	sweep->queries++;
@@ -112,16 +75,8 @@ nw_sweep_add(NwSweep *sweep, const double *score, const double *log_weight,
 	{
 		if (sweep->interrupt)
 			sweep->interrupt();
-		for (int c = 0; c < nclasses; c++)
-		{
-			int64_t from = class_start[c];
-
-			mass[c] = largest[c] == NW_SCORE_NONE
-			              ? -HUGE_VAL
-			              : log_mass(score + from, log_weight ? log_weight + from : NULL,
-			                         class_start[c + 1] - from, largest[c], 1 / sweep->point[p].tau,
-			                         scratch);
-		}
+		nw_class_log_masses(score, log_weight, class_start, nclasses, largest,
+		                    1 / sweep->point[p].tau, scratch, mass);
 		add_point(&sweep->point[p], mass, nclasses, truth);
 	}
 }
@@ -140,41 +95,4 @@ nw_sweep_nll(const NwSweep *sweep, int i)
 	int64_t seen = sweep->queries - sweep->unseen;
 
 	return seen > 0 ? nw_sweep_loss(sweep, i) / (double) seen : 0;
-}
-
-/* The point of the smallest mean loss; the first of equals. */
-int
-nw_sweep_best(const NwSweep *sweep)
-{
-	int best = 0;
-
-	for (int i = 1; i < sweep->n; i++)
-	{
-		if (nw_sweep_loss(sweep, i) < nw_sweep_loss(sweep, best))
-			best = i;
-	}
-	return best;
-}
-
-/*
- * Where a parabola through three points of the loss, over the logarithm of
- * tau, has its minimum; the middle tau where it has none between the outer
- * two.
- */
-double
-nw_sweep_vertex(const double *tau, const double *nll)
-{
-	double left = nw_log(tau[0]) - nw_log(tau[1]);
-	double right = nw_log(tau[2]) - nw_log(tau[1]);
-	double fall = nll[0] - nll[1];
-	double rise = nll[2] - nll[1];
-	double denominator = 2 * (right * fall - left * rise);
-	double step;
-
-	if (!(denominator > 0))
-		return tau[1];
-	step = (right * right * fall - left * left * rise) / denominator;
-	if (!(step > left && step < right))
-		return tau[1];
-	return tau[1] * nw_exp(step);
 }

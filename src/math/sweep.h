@@ -13,9 +13,6 @@
 #include "math/calibration_bins.h"
 #include "math/sum.h"
 
-/* A score that no query can have: such a row is left out. */
-#define NW_SCORE_NONE (-1e290)
-
 /* Predictions at one temperature, added up. */
 typedef struct NwSweepPoint
 {
@@ -42,7 +39,5 @@ extern void nw_sweep_add(NwSweep *sweep, const double *score, const double *log_
                          double *work);
 extern double nw_sweep_loss(const NwSweep *sweep, int i);
 extern double nw_sweep_nll(const NwSweep *sweep, int i);
-extern int nw_sweep_best(const NwSweep *sweep);
-extern double nw_sweep_vertex(const double *tau, const double *nll);
 
 #endif /* NW_MATH_SWEEP_H */

@@ -342,14 +342,10 @@ nw_answer_scores(const NwBatch *batch, const NwAnswer *answer, double tau, bool 
 		nw_query_score(&query, answer->measure + base, chunk->n, score + base);
 		for (int i = 0; weighted && chunk->log_weight && i < chunk->n; i++)
 			score[base + i] += chunk->log_weight[i];
-		for (int i = 0; batch->leave_one_out && i < chunk->n; i++)
-		{
-			if (is_own(batch, answer, base + i, chunk->id ? chunk->id[i] : NULL,
-			           chunk->x + (Size) i * support->dim))
-				score[base + i] = none;
-		}
 		base += chunk->n;
 	}
+	for (int i = 0; i < answer->nleft_out; i++)
+		score[answer->left_out[i]] = none;
 }
 
 /* Offer a query's scores to its lists of the heaviest supports. */
@@ -426,8 +422,15 @@ compare_rows(NwBatch *batch, const Rows *rows)
 		/* a score of -infinity adds nothing */
 		for (int k = 0; k < state->nown; k++)
 		{
-			if (own[k].query == i)
-				score[own[k].place] = -HUGE_VAL;
+			if (own[k].query != i)
+				continue;
+			score[own[k].place] = -HUGE_VAL;
+			if (state->kept)
+			{
+				NW_RESERVE(state->block_mcxt, answer->left_out, answer->left_out_allocated,
+				           answer->nleft_out + 1);
+				answer->left_out[answer->nleft_out++] = rows->base + own[k].place;
+			}
 		}
 
 		nw_tally_reserve(tally, state->block_mcxt, false);

@@ -21,7 +21,10 @@ typedef struct NwAnswer
 	NwTally tally;         /* of no class where own_row was all there is */
 	const double *measure; /* [support->n] in the support's order */
 	int64 own_row;         /* row of the support that the query is, or -1 */
-	const float *vector;   /* [dim] of the query; only where same_vector */
+	int64 *left_out;       /* [nleft_out] rows of a packed support that do not count */
+	int nleft_out;
+	int left_out_allocated;
+	const float *vector; /* [dim] of the query; only where same_vector */
 } NwAnswer;
 
 /* Gets each answer. */

@@ -12,11 +12,11 @@
 #include "rows.h"
 #include "sets/state.h"
 #include "sql/args.h"
+#include "sql/progress.h"
 #include "sql/set_pair.h"
 
-/* Queries that a calibration looks at: of another set, or of the set itself. */
-#define MAX_QUERIES 2000
-#define MAX_OWN_QUERIES 1000
+/* Queries that a calibration looks at; a sample where there are more. */
+#define MAX_QUERIES 20000
 
 /* Temperatures that one call may try. */
 #define MAX_STEPS 10000
@@ -54,6 +54,22 @@ range_arguments(FunctionCallInfo fcinfo, int arg, bool required, double *low, do
 	if (*steps < 1 || *steps > MAX_STEPS)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		                errmsg("steps must be between 1 and %d, not %d", MAX_STEPS, *steps)));
+}
+
+/* Read what is to be fitted. */
+static NwTemperatureFit
+fit_argument(FunctionCallInfo fcinfo, int arg)
+{
+	char *fit = nw_text_argument(fcinfo, arg, "fit");
+
+	if (strcmp(fit, "both") == 0)
+		return NW_FIT_BOTH;
+	if (strcmp(fit, "tau") == 0)
+		return NW_FIT_TAU;
+	if (strcmp(fit, "temper") == 0)
+		return NW_FIT_TEMPER;
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("unknown fit \"%s\"", fit),
+	                errhint("It is 'both', 'tau' or 'temper'.")));
 }
 
 /*
@@ -134,9 +150,9 @@ choose_sample(int64 n, int max, int *chosen)
 	return rows;
 }
 
-/* Go over the sample once. */
+/* Go over one of so many rows of the sample. */
 static void
-calibration_pass(NwTemperatureSearch *search)
+calibration_pass(NwTemperatureSearch *search, int64 every)
 {
 	Calibration *calibration = search->arg;
 	MemoryContext pass_mcxt =
@@ -149,15 +165,19 @@ calibration_pass(NwTemperatureSearch *search)
 
 	nw_temperature_attach(search, &batch);
 	nw_batch_open_support(&batch, calibration->support);
-	for (int i = 0; i < calibration->nsample; i++)
+	for (int64 i = 0; i < calibration->nsample; i += every)
 	{
 		int64 row = calibration->sample[i];
 
+		nw_progress(every > 1 ? "trying query" : "calibrating query", i + 1, calibration->nsample);
 		if (calibration->queries)
 			nw_batch_ask_row(&batch, calibration->queries, row);
 		else
 			nw_batch_ask_own(&batch, row);
 	}
+	/* that there is a row to leave out is for all queries to show */
+	if (every > 1)
+		batch.same_vector = false;
 	nw_batch_finish(&batch);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(pass_mcxt);
@@ -190,15 +210,35 @@ read_sets(Calibration *calibration, const NwSetPair *pair)
 			                       pair->support->set->name),
 			                errhint("Name a set of labelled queries.")));
 		calibration->sample =
-			choose_sample(calibration->support->n, MAX_OWN_QUERIES, &calibration->nsample);
+			choose_sample(calibration->support->n, MAX_QUERIES, &calibration->nsample);
 	}
+}
+
+/* Say what a calibration leaves to be known. */
+static void
+notice_found(const NwTemperature *found, NwTemperatureFit fit)
+{
+	if (found->flawless)
+		ereport(NOTICE,
+		        (errmsg("every query is predicted right, so they set no upper bound to confidence"),
+		         errdetail("A cautious value was chosen."),
+		         errhint("Calibrate with queries that are harder, or more of them.")));
+	if (found->changed > 0)
+		ereport(NOTICE,
+		        (errmsg(INT64_FORMAT " of " INT64_FORMAT " queries get another label",
+		                found->changed, found->n),
+		         errdetail("Before, " INT64_FORMAT " labels were wrong; now " INT64_FORMAT " are.",
+		                   found->wrong_before, found->wrong),
+		         fit == NW_FIT_TAU && found->wrong > found->wrong_before
+		             ? errhint("Without fit => 'tau', the error on these queries does not rise.")
+		             : errhint("To keep every label, pass fit => 'temper'.")));
 }
 
 /*
  * nw_calibrate(support text, queries text, low float8, high float8, steps int,
- *				leave_one_out boolean)
- * returns (support, queries, tau, tau_before, n, nll_before, nll_after,
- * ece_before, ece_after)
+ *				leave_one_out boolean, fit text)
+ * returns (support, queries, tau, tau_before, temper, temper_before, n, error_before,
+ * error_after, nll_before, nll_after, ece_before, ece_after)
  */
 Datum
 nw_calibrate(PG_FUNCTION_ARGS)
@@ -210,42 +250,50 @@ nw_calibrate(PG_FUNCTION_ARGS)
 	NwTemperature found;
 	NwSet calibrated;
 	TupleDesc desc;
-	double low;
-	double high;
-	int steps;
-	Datum values[9];
-	bool nulls[9] = {false};
+	Datum values[13];
+	bool nulls[13] = {false};
 
-	range_arguments(fcinfo, 2, false, &low, &high, &steps);
+	range_arguments(fcinfo, 2, false, &search.low, &search.high, &search.steps);
+	search.fit = fit_argument(fcinfo, 6);
+	if (search.fit == NW_FIT_TEMPER && search.low > 0)
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("fit => 'temper' leaves tau as it is"),
+		                errhint("Leave low and high out.")));
 	desc = nw_row_type(fcinfo);
 
 	nw_push_fresh_snapshot();
 	nw_set_pair_init(&pair, fcinfo, 0, 1, 5);
 	nw_set_check_owner(pair.schema, pair.support->set);
 	read_sets(&calibration, &pair);
-	found = nw_temperature_search(&search, pair.support->set->tau, low, high, steps);
-	if (found.flawless)
-		ereport(NOTICE,
-		        (errmsg("every query is predicted right, so they set no lower bound to tau"),
-		         errdetail("A cautious value was chosen."),
-		         errhint("Calibrate with queries that are harder, or more of them.")));
+	search.queries = calibration.nsample;
+	search.supports = calibration.support->n;
+	search.tau = pair.support->set->tau;
+	search.temper = pair.support->set->temper;
+	found = nw_temperature_search(&search);
+	nw_progress_done();
+	notice_found(&found, search.fit);
 	if (found.seen > 0)
 	{
 		calibrated = *pair.support->set;
 		calibrated.tau = found.tau;
+		calibrated.temper = found.temper;
 		calibrated.calibrated = nw_stamp_now(pair.support, calibration.support->n);
 		nw_set_change(pair.schema, pair.support->set, &calibrated, false);
 	}
 	PopActiveSnapshot();
 
 	nw_set_pair_values(&pair, found.tau, values);
-	values[3] = Float8GetDatum(pair.support->set->tau);
-	values[4] = Int64GetDatum(found.n);
-	values[5] = Float8GetDatum(found.nll_before);
-	values[6] = Float8GetDatum(found.nll);
-	values[7] = Float8GetDatum(found.ece_before);
-	values[8] = Float8GetDatum(found.ece);
-	nulls[5] = nulls[6] = found.seen == 0;
-	nulls[7] = nulls[8] = found.n == 0;
+	values[3] = Float8GetDatum(search.tau);
+	values[4] = Float8GetDatum(found.temper);
+	values[5] = Float8GetDatum(search.temper);
+	values[6] = Int64GetDatum(found.n);
+	values[7] = Float8GetDatum((double) found.wrong_before / Max(found.n, 1));
+	values[8] = Float8GetDatum((double) found.wrong / Max(found.n, 1));
+	values[9] = Float8GetDatum(found.before.nll);
+	values[10] = Float8GetDatum(found.after.nll);
+	values[11] = Float8GetDatum(found.before.ece);
+	values[12] = Float8GetDatum(found.after.ece);
+	nulls[9] = nulls[10] = found.seen == 0;
+	nulls[7] = nulls[8] = nulls[11] = nulls[12] = found.n == 0;
 	return nw_row_datum(desc, values, nulls);
 }

@@ -1,6 +1,6 @@
 /*
  * sql/cross_fit.c
- *		Find a temperature for prototypes.
+ *		Find temperatures for prototypes.
  *
  * Rows that took part in making prototypes are closer to them than others will
  * be.  So the rows are parted into folds, and those of each fold are asked about
@@ -21,9 +21,6 @@
 #define FOLD_RESTARTS 3
 #define FOLD_QUERIES 2000
 
-/* Temperatures of the first grid. */
-#define STEPS 100
-
 /* One fold: prototypes of the other folds, and rows to ask about. */
 typedef struct Fold
 {
@@ -39,11 +36,12 @@ typedef struct CrossFit
 	Fold fold[FOLDS];
 } CrossFit;
 
-/* Ask every fold about the rows that took no part in its prototypes. */
+/* Ask every fold about the rows that took no part in its prototypes: one of so many. */
 static void
-cross_fit_pass(NwTemperatureSearch *search)
+cross_fit_pass(NwTemperatureSearch *search, int64 every)
 {
 	CrossFit *fit = search->arg;
+	int64 met = 0;
 
 	for (int f = 0; f < FOLDS; f++)
 	{
@@ -58,7 +56,10 @@ cross_fit_pass(NwTemperatureSearch *search)
 		{
 			nw_batch_open_support(&batch, fold->prototypes);
 			for (int i = 0; i < fold->nqueries; i++)
-				nw_batch_ask_row(&batch, fit->task->support, fold->queries[i]);
+			{
+				if (met++ % every == 0)
+					nw_batch_ask_row(&batch, fit->task->support, fold->queries[i]);
+			}
 			nw_batch_finish(&batch);
 		}
 		MemoryContextSwitchTo(caller);
@@ -156,16 +157,27 @@ make_folds(CrossFit *fit, const NwSource *source)
 		nw_support_sort(fit->fold[f].prototypes, true);
 }
 
-/* Find the temperature for prototypes made as the task says. */
-double
-nw_cross_fit_tau(const NwDistillTask *task, const NwSource *source, double before)
+/* Give a set the temperatures for prototypes made as the task says. */
+void
+nw_cross_fit(const NwDistillTask *task, const NwSource *source, NwSet *set)
 {
 	NwDistillTask fold_task = *task;
 	CrossFit fit = {.task = &fold_task};
-	NwTemperatureSearch search = {
-		.pass = cross_fit_pass, .arg = &fit, .mcxt = CurrentMemoryContext};
+	NwTemperatureSearch search = {.pass = cross_fit_pass,
+	                              .arg = &fit,
+	                              .mcxt = CurrentMemoryContext,
+	                              .tau = set->tau,
+	                              .temper = set->temper};
+	NwTemperature found;
 
 	fold_task.restarts = FOLD_RESTARTS;
 	make_folds(&fit, source);
-	return nw_temperature_search(&search, before, 0, 0, STEPS).tau;
+	for (int f = 0; f < FOLDS; f++)
+	{
+		search.queries += fit.fold[f].nqueries;
+		search.supports = Max(search.supports, fit.fold[f].prototypes->n);
+	}
+	found = nw_temperature_search(&search);
+	set->tau = found.tau;
+	set->temper = found.temper;
 }

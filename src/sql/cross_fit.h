@@ -1,6 +1,6 @@
 /*
  * sql/cross_fit.h
- *		Find a temperature for prototypes.
+ *		Find temperatures for prototypes.
  */
 #ifndef NW_SQL_CROSS_FIT_H
 #define NW_SQL_CROSS_FIT_H
@@ -10,6 +10,6 @@
 #include "sets/source.h"
 #include "sql/distill_class.h"
 
-extern double nw_cross_fit_tau(const NwDistillTask *task, const NwSource *source, double before);
+extern void nw_cross_fit(const NwDistillTask *task, const NwSource *source, NwSet *set);
 
 #endif /* NW_SQL_CROSS_FIT_H */

@@ -196,7 +196,7 @@ nw_distill(PG_FUNCTION_ARGS)
 	set.calibrated.known = false;
 	if (calibrate)
 	{
-		set.tau = nw_cross_fit_tau(&task, source, set.tau);
+		nw_cross_fit(&task, source, &set);
 		set.calibrated = set.distilled;
 	}
 	nw_set_hold(schema, source->set);

@@ -71,7 +71,8 @@ notice_unit_norm(const NwSet *set, const Sample *sample)
 		            set->name),
 		     errdetail(
 				 "Distances between such vectors are at most 2, so all weights would be nearly equal."),
-		     errhint("Values of 0.02 to 0.06 are usual; nw_calibrate(%s) finds the best.",
+		     errhint("Values of 0.02 to 0.06 are usual; nw_calibrate(%s) finds the best"
+		             " without more errors.",
 		             quote_literal_cstr(set->name))));
 }
 

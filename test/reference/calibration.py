@@ -1,4 +1,4 @@
-"""nw_calibrate: the temperature of the least loss."""
+"""nw_calibrate: the temperatures of the least loss, of tau alone and of tau and temper."""
 
 import numpy as np
 
@@ -26,15 +26,20 @@ CASES = (
 def check_result(server, row, head, before, name):
     """Check what a calibration returned and stored; return its tau."""
     tau = row["tau"]
+    temper = row["temper"]
+    n = int(head.labelled.sum())
     near(row["nll_before"], head.nll(before), f"{name}: nll_before")
-    near(row["nll_after"], head.nll(tau), f"{name}: nll_after")
+    near(row["nll_after"], head.nll(tau, temper), f"{name}: nll_after")
     near(row["ece_before"], model.ece(*head.confidences(before)), f"{name}: ece_before")
-    near(row["ece_after"], model.ece(*head.confidences(tau)), f"{name}: ece_after")
+    near(row["ece_after"], model.ece(*head.confidences(tau, temper)), f"{name}: ece_after")
+    near(row["error_before"], head.wrong(before) / n, f"{name}: error_before")
+    near(row["error_after"], head.wrong(tau) / n, f"{name}: error_after")
     check(row["nll_after"] <= row["nll_before"], f"{name}: no worse than before", row)
     equal(row["tau_before"], before, f"{name}: tau_before")
-    equal(row["n"], int(head.labelled.sum()), f"{name}: n")
-    stored = server.row(f"SELECT tau FROM nw_sets WHERE name = '{row['support_set']}'")["tau"]
-    equal(stored, tau, f"{name}: the tau returned is stored")
+    equal(row["temper_before"], 1, f"{name}: temper_before")
+    equal(row["n"], n, f"{name}: n")
+    stored = server.row(f"SELECT tau, temper FROM nw_sets WHERE name = '{row['support_set']}'")
+    equal((stored["tau"], stored["temper"]), (tau, temper), f"{name}: what is returned is stored")
     return tau
 
 
@@ -42,6 +47,41 @@ def find_best(head):
     """Return the minimiser of the loss."""
     spread = np.median(head.raw.max(axis=1) - np.median(head.raw, axis=1))
     return model.minimise(head.nll, spread * 1e-4, spread * 30, points=60, tolerance=1e-5)
+
+
+def temper_of(head, tau):
+    """Return the least loss at a tau over all tempers, by the golden section."""
+    mass = head.log_masses(tau)
+    seen = head.labelled & (head.truth >= 0)
+    seen &= np.isfinite(np.where(seen, mass[np.arange(len(mass)), np.maximum(head.truth, 0)], -np.inf))
+    mass = mass[seen] - mass[seen].max(axis=1, keepdims=True)
+    truth = mass[np.arange(len(mass)), head.truth[seen]]
+
+    def loss(b):
+        return (model.log_sum_exp(b * mass) - b * truth).mean()
+
+    low, high = np.log(1e-3), np.log(1e3)
+    for _ in range(60):
+        x, y = high - (high - low) * 0.6180339887, low + (high - low) * 0.6180339887
+        low, high = (low, y) if loss(np.exp(x)) < loss(np.exp(y)) else (x, high)
+    return loss(np.exp((low + high) / 2))
+
+
+def check_pair(server, call, head, before, name, points=160):
+    """Check a calibration of tau and temper against a dense grid of tau."""
+    row = server.row(f"SELECT * FROM {call}")
+    check_result(server, row, head, before, name)
+    check(row["error_after"] <= row["error_before"], f"{name}: no more errors", row)
+    finite = np.where(head.left_out, np.nan, head.raw)
+    spread = np.nanmedian(np.nanmax(finite, axis=1) - np.nanmedian(finite, axis=1))
+    allowed = head.wrong(before)
+    least = temper_of(head, before)
+    for tau in np.geomspace(spread * 2e-3, spread * 4, points):
+        if head.wrong(tau) <= allowed:
+            least = min(least, temper_of(head, tau))
+    check(row["nll_after"] <= least + 2e-3, f"{name}: as small a loss as any with as few errors",
+          f"{row['nll_after']!r} at {row['tau']!r} and {row['temper']!r}, not {least!r}")
+    return row
 
 
 def check_best(server, call, head, before, best, name):
@@ -56,7 +96,7 @@ def check_best(server, call, head, before, best, name):
 def check_grid(server, name, arguments, head, low, high, steps, title):
     """Check the best of an even grid."""
     before = server.row(f"SELECT tau FROM nw_sets WHERE name = '{name}'")["tau"]
-    row = server.row(f"SELECT * FROM nw_calibrate('{name}', {arguments}, {low!r}, {high!r}, {steps})")
+    row = server.row(f"SELECT * FROM nw_calibrate('{name}', {arguments}, {low!r}, {high!r}, {steps}, fit => 'tau')")
     grid = [low + (high - low) * i / max(steps - 1, 1) for i in range(steps)]
     nll = [head.nll(t) for t in grid]
     best = grid[int(np.argmin(nll))]
@@ -86,16 +126,16 @@ def check_case(server, rng, number):
     own = model.Head(support, support, kernel, leave_one_out=True)
     other = model.Head(support, queries, kernel)
     best = find_best(own)
-    check_best(server, f"nw_calibrate('{name}')", own, 1.0, best, f"{title}: own rows")
+    check_best(server, f"nw_calibrate('{name}', fit => 'tau')", own, 1.0, best, f"{title}: own rows")
     first = server.row(f"SELECT tau FROM nw_sets WHERE name = '{name}'")["tau"]
-    row = server.row(f"SELECT * FROM nw_calibrate('{name}')")
+    row = server.row(f"SELECT * FROM nw_calibrate('{name}', fit => 'tau')")
     check(abs(row["tau"] / first - 1) < 0.01, f"{title}: again, much the same", row)
     equal((row["support_set"], row["query_set"]), (name, name), f"{title}: names without queries")
 
     server.run(f"SELECT nw_set_tau('{name}', 1);")
-    check_best(server, f"nw_calibrate('{name}', '{name}')", own, 1.0, best, f"{title}: itself as queries")
+    check_best(server, f"nw_calibrate('{name}', '{name}', fit => 'tau')", own, 1.0, best, f"{title}: itself as queries")
     server.run(f"SELECT nw_set_tau('{name}', 100);")
-    check_best(server, f"nw_calibrate('{name}', 'queries_{number}')", other, 100.0, find_best(other),
+    check_best(server, f"nw_calibrate('{name}', 'queries_{number}', fit => 'tau')", other, 100.0, find_best(other),
                f"{title}: queries")
 
     tau = server.row(f"SELECT tau FROM nw_sets WHERE name = '{name}'")["tau"]
@@ -105,24 +145,65 @@ def check_case(server, rng, number):
     server.run(f"SELECT nw_set_tau('{name}', {tau * 7!r});")
     check_grid(server, name, "NULL", own, tau, tau, 1, f"{title}: a grid of one")
 
+    for start in (tau, tau * 4, tau / 3):
+        server.run(f"SELECT nw_alter_set('{name}', tau => {start!r}, temper => 1);")
+        check_pair(server, f"nw_calibrate('{name}')", own, start, f"{title}: both from {start:g}")
+    server.run(f"SELECT nw_alter_set('{name}', tau => {tau!r}, temper => 1);")
+    check_pair(server, f"nw_calibrate('{name}', 'queries_{number}')", other, tau, f"{title}: both, queries")
 
-def check_sample(server, rng):
-    """Check that a larger set is calibrated on a fixed sample of its rows."""
+
+def check_part(server, rng):
+    """Check a set so large that a part of its rows says where to look."""
     rows = data.draw(rng, 1500, 6, CLASSES, 1.0, flipped=0.05)
     server.load("large", rows)
     server.register("large", "large", tau=2.0)
-    row = server.row("SELECT * FROM nw_calibrate('large')")
-    equal(row["n"], 1000, "a sample of 1,000")
     head = model.Head(rows, rows, "euclidean", leave_one_out=True)
-    best = model.minimise(head.nll, 0.05, 10, points=20, tolerance=1e-3)
-    # two thirds of the rows: their best differs a little
-    check(abs(row["tau"] / best - 1) < 0.1, "the sample's tau within 10% of that of all rows",
-          f"{row['tau']!r}, not {best!r}")
-    check(head.nll(row["tau"]) < head.nll(best) + 0.003, "and its loss within 0.003")
-    server.run("SELECT nw_set_tau('large', 2);"
+    row = check_pair(server, "nw_calibrate('large')", head, 2.0, "a part of the rows", points=40)
+    equal(row["n"], 1500, "all rows, up to 20,000")
+    server.run("SELECT nw_alter_set('large', tau => 2, temper => 1);"
                " CREATE TABLE shuffled AS SELECT * FROM large ORDER BY md5(id);"
                " ALTER TABLE large RENAME TO gone; ALTER TABLE shuffled RENAME TO large;")
     equal(server.row("SELECT * FROM nw_calibrate('large')"), row, "whatever the order of rows")
+
+
+def check_sample(server, rng):
+    """Check that of very many queries a fixed sample is asked about."""
+    support, queries = data.split(rng, 60, 20100, 3, CLASSES, 1.0, flipped=0.05)
+    server.load("few_rows", support)
+    server.load("many", queries)
+    server.register("few_rows", "few_rows", tau=1.0)
+    server.register("many", "many")
+    row = server.row("SELECT * FROM nw_calibrate('few_rows', 'many')")
+    equal(row["n"], 20000, "a sample of 20,000")
+    head = model.Head(support, queries, "euclidean")
+    check(abs(head.nll(row["tau"], row["temper"]) - row["nll_after"]) < 0.01, "which is like all", row)
+    check(row["error_after"] <= row["error_before"], "no more errors in the sample", row)
+
+
+def check_twins(server, rng):
+    """Check rows that are there twice, under the same label and under another one."""
+    rows = data.draw(rng, 150, 4, CLASSES, 1.0, flipped=0.05)
+    label = rows.label + rows.label[:40] + ["zebra"] * 40
+    twins = model.Rows([f"t{i}" for i in range(230)], np.vstack([rows.x, rows.x[:40], rows.x[40:80]]), label)
+    server.load("twins", twins)
+    server.register("twins", "twins", tau=1.0)
+    head = model.Head(twins, twins, "euclidean", leave_one_out=True)
+    row = server.row("SELECT * FROM nw_calibrate('twins')")
+    check(row["error_after"] <= row["error_before"], "twins: no more errors", row)
+    near(row["nll_after"], head.nll(row["tau"], row["temper"]), "twins: nll_after")
+
+
+def check_apart(server, rng):
+    """Check classes far apart: the loss over all queries is that of a coin toss."""
+    rows = data.draw(rng, 120, 4, CLASSES, 0.02)
+    server.load("apart", rows)
+    server.register("apart", "apart", tau=0.5)
+    head = model.Head(rows, rows, "euclidean", leave_one_out=True)
+    equal(head.wrong(0.5), 0, "apart: no query is wrong")
+    row = server.row("SELECT * FROM nw_calibrate('apart')")
+    equal(row["tau"], 0.5, "apart: labels are right as they are")
+    near(row["nll_after"], np.log(2) / 120, "apart: a coin toss")
+    near(head.nll(0.5, row["temper"]), np.log(2) / 120, "apart: by the book")
 
 
 def check_weighted_queries(server, rng):
@@ -142,5 +223,8 @@ def run(server):
     rng = np.random.default_rng(SEED)
     for number in range(len(CASES)):
         check_case(server, rng, number)
+    check_part(server, rng)
     check_sample(server, rng)
+    check_twins(server, rng)
+    check_apart(server, rng)
     check_weighted_queries(server, rng)

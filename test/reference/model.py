@@ -87,25 +87,29 @@ class Head:
         terms = self.terms(tau)
         return np.stack([log_sum_exp(terms[:, m]) for m in self.members], axis=1)
 
-    def log_probabilities(self, tau):
+    def log_probabilities(self, tau, temper=1):
         """Return the logarithms of the classes' probabilities, [queries][classes]."""
-        mass = self.log_masses(tau)
+        mass = self.log_masses(tau) / temper
         return mass - log_sum_exp(mass)[:, None]
 
-    def losses(self, tau):
+    def losses(self, tau, temper=1):
         """Return the cross-entropy of each query; infinite where its class has no support."""
-        log_p = self.log_probabilities(tau)
+        log_p = self.log_probabilities(tau, temper)
         safe = np.maximum(self.truth, 0)
         return np.where(self.truth < 0, np.inf, -log_p[np.arange(len(log_p)), safe])
 
-    def nll(self, tau):
+    def nll(self, tau, temper=1):
         """Return the mean loss of the labelled queries whose class has support."""
-        loss = self.losses(tau)[self.labelled]
+        loss = self.losses(tau, temper)[self.labelled]
         return loss[np.isfinite(loss)].mean()
 
-    def confidences(self, tau):
+    def wrong(self, tau):
+        """Return how many labelled queries are predicted wrongly."""
+        return int((~self.confidences(tau)[1]).sum())
+
+    def confidences(self, tau, temper=1):
         """Return the largest probability of each labelled query, and whether it is right."""
-        log_p = self.log_probabilities(tau)[self.labelled]
+        log_p = self.log_probabilities(tau, temper)[self.labelled]
         best = log_p.argmax(axis=1)
         return np.exp(log_p.max(axis=1)), best == self.truth[self.labelled]
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "math/class_mass.h"
 #include "math/simd/simd.h"
 #include "math/sweep.h"
 #include "simd_names.h"
@@ -203,9 +204,6 @@ check_sums(bool weighted)
 		      "%.17g, not %.17g", nw_bins_ece(sweep->point[p].bins), nw_bins_ece(bins[p]));
 		free(bins[p]);
 	}
-	for (int p = 0; p < points; p++)
-		CHECK(nw_sweep_nll(sweep, nw_sweep_best(sweep)) <= nw_sweep_nll(sweep, p),
-		      "the best is not above point %d", p);
 	free_sweep(sweep);
 }
 
@@ -314,7 +312,7 @@ check_extremes(void)
 	CHECK(loss_of_two(0, -1e4, 1, 1, 1, 0) == 0, "a sure answer costs nothing");
 }
 
-/* Check which of equal classes and of equal points counts. */
+/* Check which of equal classes counts. */
 static void
 check_ties(void)
 {
@@ -329,61 +327,15 @@ check_ties(void)
 	      (long) sweep->point[0].wrong);
 	CHECK(sweep->unseen == 1, "%ld", (long) sweep->unseen);
 	CHECK(fabs(nw_sweep_nll(sweep, 1) - log(3)) < 1e-15, "%.17g", nw_sweep_nll(sweep, 1));
-	CHECK(nw_sweep_best(sweep) == 0, "the first of equal points: %d", nw_sweep_best(sweep));
-	nw_sum_add(&sweep->point[2].loss, -0x1p-52);
-	CHECK(nw_sweep_best(sweep) == 2, "the least of unequal ones");
 	free_sweep(sweep);
 
 	sweep = make_sweep(tau, 3);
-	CHECK(nw_sweep_nll(sweep, 0) == 0 && nw_sweep_best(sweep) == 0, "an empty sweep");
+	CHECK(nw_sweep_nll(sweep, 0) == 0, "an empty sweep");
 	free(sweep->point[1].bins);
 	sweep->point[1].bins = NULL;
 	add(sweep, &(Case) {3, start, score, NULL, 1});
 	CHECK(sweep->point[1].wrong == 1, "without bins");
 	free_sweep(sweep);
-}
-
-/* Check where parabolas have their minimum. */
-static void
-check_vertex(void)
-{
-	for (int i = 0; i < 500; i++)
-	{
-		double centre = check_uniform(-8, 8);
-		double x[3];
-		double tau[3];
-		double nll[3];
-		double scale = exp(check_uniform(-10, 5));
-
-		/* three points over the logarithm, the minimum between the outer */
-		x[0] = centre - check_uniform(0.01, 1);
-		x[2] = centre + check_uniform(0.01, 1);
-		x[1] = check_uniform(x[0] + 1e-3, x[2] - 1e-3);
-		for (int k = 0; k < 3; k++)
-		{
-			tau[k] = exp(x[k]);
-			nll[k] = scale * (x[k] - centre) * (x[k] - centre);
-		}
-		CHECK(fabs(log(nw_sweep_vertex(tau, nll)) - centre) < 1e-6, "%.17g, not %.17g",
-		      log(nw_sweep_vertex(tau, nll)), centre);
-	}
-
-	{
-		static const double tau[3] = {1, 2, 4};
-		static const double flat[3] = {5, 5, 5};
-		static const double hill[3] = {1, 2, 1};
-		static const double fall[3] = {9, 4, 3.9};
-		static const double slope[3] = {9, 4, -30};
-		static const double even[3] = {2, 1, 2};
-		double got;
-
-		CHECK(nw_sweep_vertex(tau, flat) == 2, "a plain has no minimum");
-		CHECK(nw_sweep_vertex(tau, hill) == 2, "nor has a hill");
-		CHECK(nw_sweep_vertex(tau, slope) == 2, "nor a slope");
-		CHECK(fabs(nw_sweep_vertex(tau, even) - 2) < 1e-15, "symmetric");
-		got = nw_sweep_vertex(tau, fall);
-		CHECK(got > 2 && got < 4, "%g", got);
-	}
 }
 
 int
@@ -402,6 +354,5 @@ main(void)
 	}
 	nw_simd_init();
 	check_implementations();
-	check_vertex();
 	return check_finish();
 }
