@@ -71,7 +71,8 @@ CREATE TABLE @extschema@.nw_registry (
 	calibrated_changes int8,
 	distilled_at timestamptz,
 	distilled_rows int8,
-	distilled_changes int8
+	distilled_changes int8,
+	temper float8 NOT NULL
 ) USING heap;
 GRANT SELECT ON @extschema@.nw_registry TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_registry IS
@@ -102,7 +103,7 @@ CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 		   @extschema@.nw_set_status(r.mode, r.schema, r.relation, r.embedding,
 			r.label, r.id, r.weight, r.dim) AS status,
 		   r.calibrated_at, r.calibrated_rows, r.distilled_at, r.distilled_rows,
-		   r.balance
+		   r.balance, r.temper
 	  FROM @extschema@.nw_registry AS r;
 
 GRANT SELECT ON @extschema@.nw_sets TO PUBLIC;
@@ -115,20 +116,21 @@ CREATE FUNCTION @extschema@.nw_register(name text, relation regclass DEFAULT NUL
 	embedding name DEFAULT NULL, label name DEFAULT '',
 	id name DEFAULT '', kernel text DEFAULT NULL,
 	tau float8 DEFAULT NULL, weight name DEFAULT '',
-	replace boolean DEFAULT false, model text DEFAULT '', balance text DEFAULT NULL)
+	replace boolean DEFAULT false, model text DEFAULT '', balance text DEFAULT NULL,
+	temper float8 DEFAULT NULL)
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_register';
-COMMENT ON FUNCTION @extschema@.nw_register(text, regclass, name, name, name, text, float8, name, boolean, text, text) IS
+COMMENT ON FUNCTION @extschema@.nw_register(text, regclass, name, name, name, text, float8, name, boolean, text, text, float8) IS
 	'register the rows of a relation as a set';
 
 CREATE FUNCTION @extschema@.nw_alter_set(name text, new_name text DEFAULT NULL,
 	relation regclass DEFAULT NULL, embedding name DEFAULT NULL,
 	label name DEFAULT '', id name DEFAULT '', weight name DEFAULT '',
 	kernel text DEFAULT NULL, tau float8 DEFAULT NULL, model text DEFAULT '',
-	balance text DEFAULT NULL)
+	balance text DEFAULT NULL, temper float8 DEFAULT NULL)
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_alter_set';
-COMMENT ON FUNCTION @extschema@.nw_alter_set(text, text, regclass, name, name, name, name, text, float8, text, text) IS
+COMMENT ON FUNCTION @extschema@.nw_alter_set(text, text, regclass, name, name, name, name, text, float8, text, text, float8) IS
 	'rename a set, or change what it says of its rows';
 
 CREATE FUNCTION @extschema@.nw_unregister(name text)
@@ -346,6 +348,7 @@ CREATE TABLE @extschema@.nw_saved (
 	calibrated_rows int8,
 	distilled_at timestamptz,
 	distilled_rows int8,
+	temper float8,
 	class text,
 	ordinal int4,
 	vector vector,
@@ -386,10 +389,10 @@ CREATE FUNCTION pg_catalog.nw_dump(OUT name text, OUT owner name,
 	OUT centroids boolean, OUT model text, OUT balance text,
 	OUT calibrated_at timestamptz,
 	OUT calibrated_rows int8, OUT distilled_at timestamptz,
-	OUT distilled_rows int8, OUT class text, OUT ordinal int4, OUT vector vector,
-	OUT members int8, OUT source_id text, OUT mass float8, OUT score_kind text,
-	OUT score_queries text, OUT score_k int4, OUT scored_at timestamptz,
-	OUT scores float8[])
+	OUT distilled_rows int8, OUT temper float8, OUT class text, OUT ordinal int4,
+	OUT vector vector, OUT members int8, OUT source_id text, OUT mass float8,
+	OUT score_kind text, OUT score_queries text, OUT score_k int4,
+	OUT scored_at timestamptz, OUT scores float8[])
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'nw_dump';
 COMMENT ON FUNCTION pg_catalog.nw_dump() IS
@@ -840,7 +843,7 @@ CREATE FUNCTION @extschema@.nw_evaluate(support text, queries text,
 	OUT support_set text, OUT query_set text, OUT tau float8,
 	OUT n bigint, OUT unlabelled bigint, OUT unseen bigint,
 	OUT error_rate float8, OUT nll float8, OUT brier float8, OUT ece float8,
-	OUT mce float8, OUT label_match float8)
+	OUT mce float8, OUT label_match float8, OUT temper float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_evaluate';
 COMMENT ON FUNCTION @extschema@.nw_evaluate(text, text, int, boolean) IS

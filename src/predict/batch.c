@@ -84,6 +84,7 @@ typedef struct BatchState
 	NwLabels *labels;
 	NwKernel kernel;
 	double tau;
+	double temper;
 	int dim;             /* 0 until known */
 	int capacity;        /* queries in a block, at most */
 	int n;               /* queries in the block at hand */
@@ -139,7 +140,7 @@ size_block(NwBatch *batch)
 }
 
 static void
-init_state(NwBatch *batch, NwKernel kernel, double tau, NwLabels *labels)
+init_state(NwBatch *batch, NwKernel kernel, double tau, double temper, NwLabels *labels)
 {
 	BatchState *state = palloc0(sizeof(BatchState));
 
@@ -148,6 +149,7 @@ init_state(NwBatch *batch, NwKernel kernel, double tau, NwLabels *labels)
 		AllocSetContextCreate(CurrentMemoryContext, "nwhead query block", ALLOCSET_DEFAULT_SIZES);
 	state->kernel = kernel;
 	state->tau = tau;
+	state->temper = temper;
 	state->labels = labels;
 	batch->state = state;
 }
@@ -156,7 +158,7 @@ init_state(NwBatch *batch, NwKernel kernel, double tau, NwLabels *labels)
 void
 nw_batch_open_support(NwBatch *batch, NwSupport *support)
 {
-	init_state(batch, support->kernel, support->tau, support->labels);
+	init_state(batch, support->kernel, support->tau, support->temper, support->labels);
 	batch->state->dim = support->dim;
 	batch->support = support;
 	size_block(batch);
@@ -182,7 +184,7 @@ open_batch(NwBatch *batch)
 	}
 	if (batch->measures)
 		nw_support_report_too_big(source);
-	init_state(batch, source->set->kernel, source->set->tau,
+	init_state(batch, source->set->kernel, source->set->tau, source->set->temper,
 	           nw_labels_create(CurrentMemoryContext, source->label_type));
 	size_block(batch);
 }
@@ -212,6 +214,7 @@ next_answer(NwBatch *batch, const float *x, int dim)
 	nw_query_init(&answer->tally.query, state->kernel, state->tau, x, dim,
 	              state->q + (Size) state->n * dim);
 	state->sqnorm[state->n] = answer->tally.query.sqnorm;
+	answer->tally.temper = state->temper;
 	answer->tally.labels = state->labels;
 	answer->truth_class = -1;
 	answer->own_row = -1;

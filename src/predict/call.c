@@ -66,7 +66,8 @@ begin_packed(const Asking *asking)
 {
 	const NwSupport *support = asking->support;
 
-	return nw_tally_begin(asking->call, support->kernel, support->tau, support->labels);
+	return nw_tally_begin(asking->call, support->kernel, support->tau, support->temper,
+	                      support->labels);
 }
 
 /* Find the way to rows that are not packed, and begin to add them up. */
@@ -86,7 +87,7 @@ begin_route(Asking *asking, const NwSource *source)
 	asking->pack = asking->state == NW_CACHE_SEEN || (asking->state == NW_CACHE_NEW && !call->once);
 	nw_route_open(&asking->route, source, columns,
 	              !asking->pack && call->filter.exclude == NULL && call->top <= NAMED_BY_INDEX);
-	return nw_tally_begin(call, source->set->kernel, source->set->tau,
+	return nw_tally_begin(call, source->set->kernel, source->set->tau, source->set->temper,
 	                      nw_labels_create(CurrentMemoryContext, source->label_type));
 }
 

@@ -44,6 +44,7 @@ nw_support_create(MemoryContext parent, const NwSource *source, int columns, NwL
 	support->mcxt = mcxt;
 	support->kernel = source->set->kernel;
 	support->tau = source->set->tau;
+	support->temper = source->set->temper;
 	support->has_weights = nw_source_is_weighted(source) && (columns & NW_SCAN_WEIGHT);
 	support->has_ids = (columns & NW_SCAN_ID) != 0;
 	support->labels = labels;

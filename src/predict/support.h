@@ -30,6 +30,7 @@ typedef struct NwSupport
 	MemoryContext mcxt;
 	NwKernel kernel;
 	double tau;
+	double temper;
 	int dim; /* 0 until the first row */
 	bool has_ids;
 	bool has_weights;

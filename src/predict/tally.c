@@ -14,9 +14,9 @@
 #include "math/simd/simd.h"
 #include "predict/tally.h"
 
-/* Make an answer ready for a set of this kernel, temperature and labels. */
+/* Make an answer ready for a set of this kernel, these temperatures and labels. */
 NwTallying *
-nw_tally_begin(const NwCall *call, NwKernel kernel, double tau, NwLabels *labels)
+nw_tally_begin(const NwCall *call, NwKernel kernel, double tau, double temper, NwLabels *labels)
 {
 	NwTallying *tallying = palloc(sizeof(NwTallying));
 	NwTally *tally = palloc0(sizeof(NwTally));
@@ -28,6 +28,7 @@ nw_tally_begin(const NwCall *call, NwKernel kernel, double tau, NwLabels *labels
 	tallying->call = call;
 	tallying->mcxt = CurrentMemoryContext;
 	tallying->tally = tally;
+	tally->temper = temper;
 	tally->labels = labels;
 	nw_query_init(&tally->query, kernel, tau, query->x, query->dim,
 	              palloc(query->dim * sizeof(double)));
@@ -221,7 +222,10 @@ nw_tally_close(NwTally *tally, MemoryContext mcxt)
 
 	tally->verdict.class = MemoryContextAllocHuge(mcxt, n * sizeof(int));
 	tally->verdict.value = MemoryContextAllocHuge(mcxt, n * sizeof(NwScaled));
-	return nw_verdict_close(&tally->verdict, tally->mass, nw_labels_order(labels), labels->n);
+	if (!nw_verdict_close(&tally->verdict, tally->mass, nw_labels_order(labels), labels->n))
+		return false;
+	nw_verdict_temper(&tally->verdict, tally->temper);
+	return true;
 }
 
 /* Complete the answer; NULL where there is none and the call allows that. */

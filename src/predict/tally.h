@@ -47,6 +47,7 @@ nw_call_wants_ids(const NwCall *call)
 typedef struct NwTally
 {
 	NwQuery query;
+	double temper; /* of the probabilities */
 	NwLabels *labels;
 	NwMass *mass;           /* [allocated], one for each label */
 	NwRemovable *removable; /* [allocated], only where by_truth */
@@ -79,7 +80,7 @@ typedef struct NwTallying
 	NwBlock block; /* the one at hand */
 } NwTallying;
 
-extern NwTallying *nw_tally_begin(const NwCall *call, NwKernel kernel, double tau,
+extern NwTallying *nw_tally_begin(const NwCall *call, NwKernel kernel, double tau, double temper,
                                   NwLabels *labels);
 extern void nw_report_dim(int query_dim, const char *set, int dim);
 extern void nw_report_no_support(const char *set, bool left_out);

@@ -45,10 +45,11 @@ enum
 	Anum_model,
 	Anum_balance,
 	Anum_calibrated, /* when, at how many rows and changes */
-	Anum_distilled = Anum_calibrated + 3
+	Anum_distilled = Anum_calibrated + 3,
+	Anum_temper = Anum_distilled + 3
 };
 
-#define NW_REGISTRY_COLUMNS (Anum_distilled + 2)
+#define NW_REGISTRY_COLUMNS Anum_temper
 
 /* Columns of reference scores, likewise. */
 enum

@@ -40,14 +40,15 @@ typedef struct Maker
 	const char *kind;
 	const char *function;
 	const char *arguments; /* beside set, queries, k and by_class; NULL for none */
-	bool tempered;         /* they change with the temperatures */
+	bool by_tau;           /* they change with tau */
+	bool by_temper;        /* and with temper */
 } Maker;
 
 /* By NwReferenceKind. */
 static const Maker makers[] = {
-	{"threshold", "nw_conformal", "method => 'threshold'", true},
-	{"adaptive", "nw_conformal", "method => 'adaptive'", true},
-	{"residual", "nw_conformal", "method => 'residual'", true},
+	{"threshold", "nw_conformal", "method => 'threshold'", true, true},
+	{"adaptive", "nw_conformal", "method => 'adaptive'", true, true},
+	{"residual", "nw_conformal", "method => 'residual'", true, false},
 };
 
 StaticAssertDecl(lengthof(makers) == NW_REFERENCE_RESIDUAL + 1, "one maker for each kind");
@@ -307,7 +308,8 @@ follows(const NwSet *old, const NwSet *set, const Maker *maker)
 {
 	if (old->model && !nw_same_name(old->model, set->model))
 		return false;
-	return !maker->tempered || old->tau == set->tau;
+	return !(maker->by_tau && old->tau != set->tau) &&
+	       !(maker->by_temper && old->temper != set->temper);
 }
 
 /*

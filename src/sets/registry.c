@@ -37,6 +37,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "math/verdict.h"
 #include "sets/owner.h"
 #include "sets/reference.h"
 #include "sets/registry.h"
@@ -56,6 +57,18 @@ nw_check_tau(double tau)
 		                errmsg("tau must be positive and finite, not %g", tau),
 		                errhint("Values from %g to %g are accepted; 1 is the default.", NW_TAU_MIN,
 		                        NW_TAU_MAX)));
+}
+
+/* Reject what probabilities cannot be tempered by. */
+void
+nw_check_temper(double temper)
+{
+	if (!nw_temper_is_valid(temper))
+		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+		                errmsg("temper must be between %g and %g, not %g", NW_TEMPER_MIN,
+		                       NW_TEMPER_MAX, temper),
+		                errhint("At 1, the default, a label is as probable as its share of the"
+		                        " weights; below, confidences are higher.")));
 }
 
 /* Look up a kernel by name, or say which there are. */
@@ -163,10 +176,13 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 	set->balance = nw_own_get_text(values, nulls, Anum_balance - 1);
 	set->calibrated = decode_stamp(values, nulls, Anum_calibrated - 1);
 	set->distilled = decode_stamp(values, nulls, Anum_distilled - 1);
+	if (!nulls[Anum_temper - 1])
+		set->temper = DatumGetFloat8(values[Anum_temper - 1]);
 
 	if (!set->name || !set->mode || !set->schema || !set->relation || !set->embedding || !kernel ||
 	    nulls[Anum_set_id - 1] || nulls[Anum_version - 1] ||
-	    !nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau))
+	    !nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau) ||
+	    !nw_temper_is_valid(set->temper))
 		report_damage(set->name);
 	return set;
 }
@@ -468,6 +484,7 @@ describe_set(const NwSet *set, Datum *values, bool *nulls)
 	nw_own_put_text(values, nulls, Anum_balance - 1, set->balance);
 	describe_stamp(&set->calibrated, values, nulls, Anum_calibrated - 1);
 	describe_stamp(&set->distilled, values, nulls, Anum_distilled - 1);
+	values[Anum_temper - 1] = Float8GetDatum(set->temper);
 }
 
 /* Add a row for a set whose name is locked and free. */

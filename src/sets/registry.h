@@ -44,7 +44,8 @@ typedef struct NwSet
 	bool centroids;     /* its rows are centroids, or were chosen among some: they name no rows */
 	char *balance;      /* priors of classes; NULL where rows weigh what they say */
 	char *model;        /* that made the vectors; NULL where nobody said */
-	NwStamp calibrated; /* tau was found on these rows */
+	double temper;      /* of the probabilities; 1 where these are shares of the mass */
+	NwStamp calibrated; /* tau and temper were found on these rows */
 	NwStamp distilled;  /* the prototypes were made of the parent's */
 	int64 version;      /* another one after each change */
 } NwSet;
@@ -71,6 +72,7 @@ extern void nw_set_each(Oid schema, NwSetCallback callback, void *arg);
 extern void nw_check_may_register(Oid schema);
 extern void nw_push_fresh_snapshot(void);
 extern void nw_check_tau(double tau);
+extern void nw_check_temper(double temper);
 extern NwKernel nw_check_kernel(const char *name);
 
 #endif /* NW_SETS_REGISTRY_H */

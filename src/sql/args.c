@@ -68,6 +68,15 @@ nw_tau_argument(FunctionCallInfo fcinfo, int arg)
 	return PG_GETARG_FLOAT8(arg);
 }
 
+/* Read a temper that must not be null. */
+double
+nw_temper_argument(FunctionCallInfo fcinfo, int arg)
+{
+	nw_check_argument(fcinfo, arg, "temper");
+	nw_check_temper(PG_GETARG_FLOAT8(arg));
+	return PG_GETARG_FLOAT8(arg);
+}
+
 /* Read how many rows to return; all where it is null. */
 int
 nw_top_argument(FunctionCallInfo fcinfo, int arg)

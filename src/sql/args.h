@@ -19,6 +19,7 @@ extern Oid nw_type_of_argument(FunctionCallInfo fcinfo, int arg);
 extern void nw_check_argument(FunctionCallInfo fcinfo, int arg, const char *name);
 extern char *nw_text_argument(FunctionCallInfo fcinfo, int arg, const char *name);
 extern double nw_tau_argument(FunctionCallInfo fcinfo, int arg);
+extern double nw_temper_argument(FunctionCallInfo fcinfo, int arg);
 extern int nw_top_argument(FunctionCallInfo fcinfo, int arg);
 extern double nw_confidence_argument(FunctionCallInfo fcinfo, int arg);
 extern int nw_bins_argument(FunctionCallInfo fcinfo, int arg);

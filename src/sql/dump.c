@@ -73,6 +73,7 @@ enum
 	Saved_calibrated_rows,
 	Saved_distilled,
 	Saved_distilled_rows,
+	Saved_temper,
 	Saved_class,
 	Saved_ordinal,
 	Saved_vector,
@@ -246,6 +247,7 @@ dump_set(const NwSet *set, void *arg)
 	nw_own_put_text(values, nulls, Saved_balance, set->balance);
 	dump_stamp(&set->calibrated, values, nulls, Saved_calibrated);
 	dump_stamp(&set->distilled, values, nulls, Saved_distilled);
+	values[Saved_temper] = Float8GetDatum(set->temper);
 	memset(nulls + Saved_class, true, SAVED_COLUMNS - Saved_class);
 	nw_rows_put(dump->rows, values, nulls);
 	if (nw_set_is_distilled(set))
@@ -352,6 +354,8 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 		set.balance = nw_balance_check(nw_own_get_text(values, nulls, Saved_balance));
 	set.calibrated = restore_stamp(values, nulls, Saved_calibrated);
 	set.distilled = restore_stamp(values, nulls, Saved_distilled);
+	set.temper = nulls[Saved_temper] ? 1 : DatumGetFloat8(values[Saved_temper]);
+	nw_check_temper(set.temper);
 	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&
 	                nw_set_is_distilled(&set) == (set.k > 0) && set.calibrated.rows >= -1 &&
 	                set.distilled.rows >= -1,

@@ -62,7 +62,7 @@ put_reasons(JsonbInState *json, const NwTally *tally)
 /*
  * nw_explain(query, support text, top int, classes, exclude, empty_ok boolean)
  * returns jsonb:
- * {label, confidence, probabilities, reasons, support, tau}
+ * {label, confidence, probabilities, reasons, support, tau, temper}
  */
 Datum
 nw_explain(PG_FUNCTION_ARGS)
@@ -98,6 +98,8 @@ nw_explain(PG_FUNCTION_ARGS)
 	nw_json_text(&json, WJB_VALUE, nw_bytes_of_string(call.support));
 	nw_json_key(&json, "tau");
 	nw_json_number(&json, tally->query.tau);
+	nw_json_key(&json, "temper");
+	nw_json_number(&json, tally->temper);
 	nw_push_jsonb(&json, WJB_END_OBJECT, NULL);
 	PG_RETURN_JSONB_P(JsonbValueToJsonb(json.result));
 }

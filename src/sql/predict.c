@@ -144,7 +144,7 @@ label_number(NwBytes label, const char *set)
 /*
  * nw_regress(query, support text, exclude, empty_ok boolean) returns float8
  *
- * The mean of the labels under the class probabilities, added up in the byte
+ * The mean of the labels under the classes' shares of the mass, added up in the byte
  * order of the labels like everything else.
  */
 Datum
@@ -163,7 +163,7 @@ nw_regress(PG_FUNCTION_ARGS)
 	if (tally == NULL)
 		PG_RETURN_NULL();
 	for (int i = 0; i < tally->verdict.n; i++)
-		mean += nw_verdict_probability(&tally->verdict, i) *
+		mean += nw_verdict_share(&tally->verdict, i) *
 		        label_number(nw_tally_label(tally, i), call.support);
 	PG_RETURN_FLOAT8(mean);
 }

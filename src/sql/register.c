@@ -98,6 +98,7 @@ typedef struct Places
 	int tau;
 	int model;
 	int balance;
+	int temper;
 } Places;
 
 /* Change a column where one is named: to none where it is NULL, not where it is ''. */
@@ -144,6 +145,8 @@ apply_arguments(FunctionCallInfo fcinfo, const Places *place, NwSet *set)
 		set->model = text_to_cstring(PG_GETARG_TEXT_PP(place->model));
 	if (!PG_ARGISNULL(place->balance))
 		set->balance = nw_balance_check(text_to_cstring(PG_GETARG_TEXT_PP(place->balance)));
+	if (!PG_ARGISNULL(place->temper))
+		set->temper = nw_temper_argument(fcinfo, place->temper);
 	if (set->balance && set->label == NULL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		                errmsg("set \"%s\" has no labels to balance", set->name)));
@@ -170,7 +173,8 @@ change_set(Oid schema, const NwSet *old, NwSet *set)
 {
 	bool same = same_columns(old, set);
 
-	if (!same || set->tau != old->tau || (old->model && !nw_same_name(old->model, set->model)))
+	if (!same || set->tau != old->tau || set->temper != old->temper ||
+	    (old->model && !nw_same_name(old->model, set->model)))
 		set->calibrated.known = false;
 	nw_set_change(schema, old, set,
 	              !same || !nw_same_name(old->id, set->id) || old->owner != set->owner);
@@ -198,17 +202,22 @@ notice_rows(const NwSource *source, const Sample *sample)
 /*
  * nw_register(name text, relation regclass, embedding name, label name,
  *			   id name, kernel text, tau float8, weight name,
- *			   replace boolean, model text, balance text) returns void
+ *			   replace boolean, model text, balance text, temper float8)
+ * returns void
  */
 Datum
 nw_register(PG_FUNCTION_ARGS)
 {
-	static const Places places = {1, 2, 3, 4, 7, 5, 6, 9, 10};
+	static const Places places = {1, 2, 3, 4, 7, 5, 6, 9, 10, 11};
 	Oid schema = nw_extension_schema(fcinfo);
 	char *name = nw_text_argument(fcinfo, 0, "name");
 	bool replace = !PG_ARGISNULL(8) && PG_GETARG_BOOL(8);
-	NwSet set = {
-		.embedding = "embedding", .label = "label", .id = "id", .kernel = NW_EUCLIDEAN, .tau = 1};
+	NwSet set = {.embedding = "embedding",
+	             .label = "label",
+	             .id = "id",
+	             .kernel = NW_EUCLIDEAN,
+	             .tau = 1,
+	             .temper = 1};
 	NwSet *old;
 	NwSource *source;
 	Sample sample;
@@ -265,12 +274,12 @@ check_change(Oid schema, const NwSet *old, const NwSet *set, bool rows_named)
 /*
  * nw_alter_set(name text, new_name text, relation regclass, embedding name,
  *				label name, id name, weight name, kernel text, tau float8,
- *				model text, balance text) returns void
+ *				model text, balance text, temper float8) returns void
  */
 Datum
 nw_alter_set(PG_FUNCTION_ARGS)
 {
-	static const Places places = {2, 3, 4, 5, 6, 7, 8, 9, 10};
+	static const Places places = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 	Oid schema = nw_extension_schema(fcinfo);
 	NwSet *old = get_own_set(schema, nw_text_argument(fcinfo, 0, "name"));
 	NwSet set = *old;

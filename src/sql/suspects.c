@@ -42,10 +42,10 @@ add_suspect(const NwAnswer *answer, void *arg)
 	suspect = &suspects->item[suspects->n++];
 	suspect->row = answer->own_row;
 	suspect->suggested = tally->verdict.class[other];
-	suspect->probability = nw_verdict_probability(&tally->verdict, own);
+	suspect->probability = nw_verdict_share(&tally->verdict, own);
 	suspect->log_margin =
 		nw_scaled_log_ratio(tally->verdict.value[own], tally->verdict.value[other]);
-	suspect->margin = suspect->probability - nw_verdict_probability(&tally->verdict, other);
+	suspect->margin = suspect->probability - nw_verdict_share(&tally->verdict, other);
 }
 
 /* Put the most suspect first, equals by id, for qsort_arg. */

@@ -120,6 +120,8 @@ foreach my $change (q{SELECT h.nw_set_tau('s', 2)}, q{SELECT h.nw_alter_set('s',
 		"\n$stale\ns|scores outdated|SELECT * FROM h.nw_conformal('s', queries => 'q', method => 'residual')\n"
 		  . "s|scores outdated|SELECT * FROM h.nw_conformal('s', queries => 'q', method => 'threshold')", "outdated: $change");
 }
+is( $node->safe_psql('one', "BEGIN; SET LOCAL SESSION AUTHORIZATION alice; SELECT h.nw_alter_set('s', temper => 2); SELECT kind, current FROM h.nw_reference_scores WHERE set = 's' ORDER BY kind; ROLLBACK"),
+	"\nresidual|t\nthreshold|f", 'temper is nothing to residuals');
 is( $node->safe_psql('one', "BEGIN; SET LOCAL SESSION AUTHORIZATION alice; SELECT h.nw_set_tau('p', 2); SELECT h.nw_unregister('q'); SELECT why, sql IS NULL FROM h.nw_todo() WHERE what LIKE 'scores%'; ROLLBACK"),
 	qq{\n\nscores of kind "adaptive" are of an earlier state of the set|t}, 'there is no statement where the queries are gone');
 
