@@ -45,7 +45,8 @@ nw_conformal_score(const NwVerdict *verdict, int place)
 
 /*
  * The scores [n] of all classes by the other rule, by their places: the probability of
- * the class and all that rank before it, added up in the order of the ranking [n].
+ * the class and all that rank before it, added up in the order of the ranking [n].  The
+ * last has 1, whatever rounding makes of the sum.
  */
 void
 nw_conformal_adaptive(const NwVerdict *verdict, const int *ranking, double *score)
@@ -55,7 +56,7 @@ nw_conformal_adaptive(const NwVerdict *verdict, const int *ranking, double *scor
 	for (int i = 0; i < verdict->n; i++)
 	{
 		sum += nw_verdict_probability(verdict, ranking[i]);
-		score[ranking[i]] = sum < NW_WORST_SCORE ? sum : NW_WORST_SCORE;
+		score[ranking[i]] = sum < NW_WORST_SCORE && i < verdict->n - 1 ? sum : NW_WORST_SCORE;
 	}
 }
 

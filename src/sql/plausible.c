@@ -224,7 +224,7 @@ notice_same_queries(const NwSetPair *pair, const NwReference *reference)
 	if (strcmp(scored, pair->queries->set->name) == 0)
 		ereport(NOTICE, (errmsg("reference scores of set \"%s\" were found on these queries",
 		                        pair->support->set->name),
-		                 errdetail("Their coverage is what was asked for, whatever comes."),
+		                 errdetail("Their coverage is as asked for, and tells nothing of other queries."),
 		                 errhint("Evaluate on other queries.")));
 }
 

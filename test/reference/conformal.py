@@ -1,10 +1,12 @@
 """Plausible labels and intervals: scores, ranks and sets written from their definitions."""
 
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
 from scipy.stats import betabinom
+from sklearn.neural_network import MLPClassifier
 
 import data
 import model
@@ -38,7 +40,8 @@ class Setup:
         self.table = f"support_{number}"
         self.classes = [str(c) for c in rng.choice(data.LABELS, 5, replace=False)]
         self.support, queries = data.split(rng, 300, 260, 6, self.classes, 1.3, half=self.half)
-        if number % 2:
+        self.weighted = number % 2 == 1
+        if self.weighted:
             self.support.weight = np.round(rng.uniform(0.1, 4, 300), 3)
         queries.label[0] = queries.label[1] = queries.label[200] = "unseen"
         queries.label[2] = queries.label[201] = None
@@ -56,7 +59,7 @@ class Setup:
         """Create and register the sets."""
         server.load(self.table, self.support, self.half)
         server.register(self.support_name, self.table, kernel=self.kernel, tau=self.tau,
-                        temper=self.temper, weight="weight")
+                        temper=self.temper, weight="weight" if self.weighted else None)
         for name, table in self.tables.items():
             server.load(table, getattr(self, name), self.half)
             server.register(table, table)
@@ -72,7 +75,7 @@ def score_labels(p, method):
     if method == "threshold":
         return 1 - p
     before = p[:, None, :] >= p[:, :, None]
-    return np.minimum((before * p[:, None, :]).sum(axis=2), 1)
+    return np.where(before.all(axis=2), 1, np.minimum((before * p[:, None, :]).sum(axis=2), 1))
 
 
 def truth_scores(scores, head):
@@ -153,19 +156,21 @@ def check_engines(server, s):
              f"nw_plausible(embedding, '{s.support_name}', 0.8, exclude => ARRAY['{s.support.id[0]}', '{s.support.id[1]}'])",
              f"nw_plausible(embedding, '{s.support_name}', 0.8, exclude => ARRAY(SELECT id FROM {s.table}), empty_ok => true)"]
     ask = [f"SELECT id, {call} AS labels FROM {s.tables['tried']} ORDER BY id" for call in calls]
-    plain = [server.rows(q, "SET nwhead.engine = executor;") for q in ask]
     scores = f"SELECT scores FROM nw_reference_scores WHERE set = '{s.support_name}' AND kind = 'adaptive'"
     make = f"SELECT * FROM nw_conformal('{s.support_name}', '{s.tables['scored']}', 'adaptive')"
     server.row(make)
     before = server.value(scores)
     plain = [server.rows(q, "SET nwhead.engine = executor;") for q in ask]
-    server.run(f"CREATE INDEX ON {s.table} USING nw (embedding) INCLUDE (label, weight);")
+    settings = [SMALL_CACHE, "SET nwhead.engine = executor;"]
+    if not s.weighted:
+        server.index(s.table, s.support.x.shape[1], s.half)
+        settings.append("SET nwhead.engine = index;")
     for q, rows in zip(ask, plain):
-        for settings in ("SET nwhead.engine = index;", SMALL_CACHE):
-            equal(server.rows(q, settings), rows, f"{s.kernel}: {settings} {q}")
-    for settings in ("SET nwhead.engine = index;", SMALL_CACHE, "SET nwhead.engine = executor;"):
-        server.row(make, settings)
-        equal(server.value(scores), before, f"{s.kernel}: {settings} scores, to the last digit")
+        for setting in settings:
+            equal(server.rows(q, setting), rows, f"{s.kernel}: {setting} {q}")
+    for setting in settings:
+        server.row(make, setting)
+        equal(server.value(scores), before, f"{s.kernel}: {setting} scores, to the last digit")
     equal([[c for c in r["labels"] if c in s.classes[:2]] for r in plain[0]], [r["labels"] for r in plain[1]],
           f"{s.kernel}: classes picks from the plausible ones")
     check(all(r["labels"] is None for r in plain[3]), f"{s.kernel}: no support, no answer")
@@ -189,7 +194,8 @@ def check_distilled(server, s):
     for mode in ("closest", "cluster"):
         server.run(f"SELECT nw_distill('{s.support_name}', 'few', '{mode}', k => 4, calibrate => false);")
         prototypes = server.rows("SELECT label, embedding::text AS x, weight FROM nw_prototypes WHERE set = 'few'")
-        few = model.Rows(range(len(prototypes)), [[float(v) for v in r["x"][1:-1].split(",")] for r in prototypes],
+        x = np.array([[float(v) for v in r["x"][1:-1].split(",")] for r in prototypes])
+        few = model.Rows(range(len(prototypes)), data.rounded(x),
                          [r["label"] for r in prototypes], [r["weight"] for r in prototypes])
         heads = [model.Head(few, q, s.kernel) for q in (s.scored, s.tried)]
         check_sets(server, s, "few", heads, "threshold", False)
@@ -233,7 +239,8 @@ def check_regression(server, rng):
     for number, kernel in enumerate(model.KERNELS):
         x = data.rounded(rng.normal(size=(400, 3)))
         y = np.round(100 + 5 * x[:, 0] - 3 * np.abs(x[:, 1]) + rng.normal(size=400), 1)
-        weight = np.round(rng.uniform(0.1, 2, 400), 2)
+        weighted = number % 2 == 1
+        weight = np.round(rng.uniform(0.1, 2, 400), 2) if weighted else np.ones(400)
         label = [f"{v:.1f}" for v in y]
         rows = model.Rows(range(400), x, label, weight)
         names = [f"r{number}", f"rq{number}", f"rt{number}"]
@@ -241,7 +248,7 @@ def check_regression(server, rng):
         for name, part in zip(names, parts):
             server.load(name, part)
         tau = 0.3 if kernel != "dot" else 0.7
-        server.register(names[0], names[0], kernel=kernel, tau=tau, temper=3, weight="weight")
+        server.register(names[0], names[0], kernel=kernel, tau=tau, temper=3, weight="weight" if weighted else None)
         for name in names[1:]:
             server.register(name, name)
 
@@ -269,12 +276,14 @@ def check_regression(server, rng):
         mean, _, truth = predict(parts[1])
         residual = np.abs(mean - truth)
         mean, variance, truth = predict(parts[2])
-        server.run(f"CREATE INDEX ON {names[0]} USING nw (embedding) INCLUDE (label, weight);")
+        if not weighted:
+            server.index(names[0], 3)
         for coverage in ("0.5", "0.9", "0.995"):
             query = (f"SELECT q.id, i.* FROM {names[2]} AS q, "
                      f"nw_regress_interval(embedding, '{names[0]}', {coverage}) AS i ORDER BY q.id::int")
             got = server.rows(query, "SET nwhead.engine = executor;")
-            equal(server.rows(query, "SET nwhead.engine = index;"), got, f"{kernel}: engines, to the last digit")
+            for setting in (SMALL_CACHE, "" if weighted else "SET nwhead.engine = index;"):
+                equal(server.rows(query, setting), got, f"{kernel}: {setting} to the last digit")
             radius = bound(residual, coverage)
             for column, expected in (("mean", mean), ("variance", variance), ("low", mean - radius),
                                      ("high", mean + radius)):
@@ -286,6 +295,36 @@ def check_regression(server, rng):
                           f"nw_regress_interval(embedding, '{names[0]}', NULL) AS i")
         check(all(r["low"] is None and r["high"] is None and r["mean"] == r["again"] for r in got),
               f"{kernel}: no coverage, no interval")
+
+
+def check_trained(server):
+    """Check which rows keep the promise where a network was trained on the support, and print the figures."""
+    rows = data.fashion(6000)
+    if rows is None:
+        print("conformal: no Fashion-MNIST here, skipped", flush=True)
+        return
+    rows.x /= 255
+    names = ("train", "valid", "scored", "tried")
+    parts = [rows.take(range(*part)) for part in ((0, 2000), (2000, 2500), (2500, 3500), (3500, 6000))]
+    network = MLPClassifier((128,), max_iter=80, random_state=0, alpha=0, tol=0, n_iter_no_change=80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network.fit(parts[0].x, parts[0].label)
+    for name, part in zip(names, parts):
+        hidden = np.maximum(part.x @ network.coefs_[0] + network.intercepts_[0], 0)
+        part.x = data.rounded(hidden @ network.coefs_[1] + network.intercepts_[1])
+        server.load(name, part)
+        server.register(name, name)
+    server.run("SELECT nw_calibrate('train', 'valid');")
+    for title, call in (("rows kept apart", "'train', 'scored'"), ("the rows it was trained on", "'train'")):
+        for method in ("threshold", "adaptive"):
+            server.run(f"SELECT nw_conformal({call}, method => '{method}');")
+            row = server.row("SELECT * FROM nw_conformal_evaluate('train', 'tried', 0.9)")
+            print(f"conformal: trained network, 0.9 by {title}, {method}: covered {row['covered_share']:.4f} of {row['n']}, "
+                  f"mean size {row['mean_size']:.2f}, empty {row['empty']}, limits {row['low']:.3f} to {row['high']:.3f}")
+            within = row["low"] <= row["covered_share"] <= row["high"]
+            check(within if call != "'train'" else row["covered_share"] < row["low"],
+                  f"trained network, {title}, {method}", row)
 
 
 def run(server):
@@ -304,3 +343,4 @@ def run(server):
             check_distilled(server, s)
     check_coverage(server, rng)
     check_regression(server, rng)
+    check_trained(server)
