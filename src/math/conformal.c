@@ -92,14 +92,24 @@ nw_coverage_limits(int64_t scores, int64_t rank, int64_t queries, int64_t *low, 
 	for (int64_t j = middle; j < queries && term > 0; j++)
 		above += term *= step_up((double) j, m, a, b);
 
-	/* the farthest on each side that leaves no more than the tail beyond it */
+	/* the nearest on each side that leaves no more than the tail beyond it */
 	tail *= below + 1 + above;
 	left = below;
 	term = 1;
-	for (*low = middle; *low > 0 && left > tail; (*low)--)
+	for (*low = middle; *low < queries && left + term <= tail; (*low)++)
+	{
+		left += term;
+		term *= step_up((double) *low, m, a, b);
+	}
+	for (; *low > 0 && left > tail; (*low)--)
 		left -= term /= step_up((double) (*low - 1), m, a, b);
 	left = above;
 	term = 1;
-	for (*high = middle; *high < queries && left > tail; (*high)++)
+	for (*high = middle; *high > 0 && left + term <= tail; (*high)--)
+	{
+		left += term;
+		term /= step_up((double) (*high - 1), m, a, b);
+	}
+	for (; *high < queries && left > tail; (*high)++)
 		left -= term *= step_up((double) *high, m, a, b);
 }

@@ -222,10 +222,11 @@ notice_same_queries(const NwSetPair *pair, const NwReference *reference)
 	const char *scored = reference->queries ? reference->queries : pair->support->set->name;
 
 	if (strcmp(scored, pair->queries->set->name) == 0)
-		ereport(NOTICE, (errmsg("reference scores of set \"%s\" were found on these queries",
-		                        pair->support->set->name),
-		                 errdetail("Their coverage is as asked for, and tells nothing of other queries."),
-		                 errhint("Evaluate on other queries.")));
+		ereport(NOTICE,
+		        (errmsg("reference scores of set \"%s\" were found on these queries",
+		                pair->support->set->name),
+		         errdetail("Their coverage is as asked for, and tells nothing of other queries."),
+		         errhint("Evaluate on other queries.")));
 }
 
 /*

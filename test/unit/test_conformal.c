@@ -119,7 +119,8 @@ check_limits(int64_t n, int64_t rank, int64_t m)
 	for (int64_t j = 0; j <= m; j++)
 	{
 		/* j of m below the rank-th of n: arrangements of both */
-		long double p = expl(log_choose(j + rank - 1, j) + log_choose(m - j + n - rank, m - j) - all);
+		long double p =
+			expl(log_choose(j + rank - 1, j) + log_choose(m - j + n - rank, m - j) - all);
 
 		below += j < low ? p : 0;
 		above += j > high ? p : 0;
