@@ -148,8 +148,8 @@ COMMENT ON FUNCTION @extschema@.nw_set_tau(text, float8) IS
 	'change the temperature of a set';
 
 --
--- Prototypes and diagnoses: copies of rows, shown to members of the role that
--- owns the set and to nobody else
+-- Prototypes, diagnoses and reference scores: copies of rows and what was made of
+-- them, shown to members of the role that owns the set and to nobody else
 --
 
 CREATE TABLE @extschema@.nw_prototype (
@@ -241,6 +241,40 @@ GRANT SELECT ON @extschema@.nw_diagnosed_suspect TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_diagnosed_suspect IS
 	'what nw_diagnose found; read it through nw_suspect_supports';
 
+CREATE TABLE @extschema@.nw_reference (
+	set_id int8 NOT NULL
+		REFERENCES @extschema@.nw_registry ON DELETE CASCADE,
+	kind text COLLATE "C" NOT NULL,
+	class text,
+	version int8 NOT NULL,
+	queries text,
+	k int4,
+	at timestamptz NOT NULL,
+	scores float8[] NOT NULL
+) USING heap;
+CREATE INDEX nw_reference_set ON @extschema@.nw_reference (set_id, kind);
+ALTER TABLE @extschema@.nw_reference ENABLE ROW LEVEL SECURITY;
+CREATE POLICY nw_members ON @extschema@.nw_reference FOR SELECT USING (
+	EXISTS (SELECT 1
+			  FROM @extschema@.nw_registry AS r
+			 WHERE r.set_id OPERATOR(pg_catalog.=) nw_reference.set_id
+			   AND @extschema@.nw_is_owner(r.owner)));
+GRANT SELECT ON @extschema@.nw_reference TO PUBLIC;
+COMMENT ON TABLE @extschema@.nw_reference IS
+	'scores that queries are compared with; read it through nw_reference_scores';
+
+CREATE VIEW @extschema@.nw_reference_scores WITH (security_invoker) AS
+	SELECT r.name AS set, s.kind, s.class, s.queries, s.k,
+		   pg_catalog.cardinality(s.scores) AS n, s.at,
+		   s.version OPERATOR(pg_catalog.=) r.version AS current, s.scores
+	  FROM @extschema@.nw_reference AS s
+	  JOIN @extschema@.nw_registry AS r
+		ON r.set_id OPERATOR(pg_catalog.=) s.set_id;
+
+GRANT SELECT ON @extschema@.nw_reference_scores TO PUBLIC;
+COMMENT ON VIEW @extschema@.nw_reference_scores IS
+	'scores that queries are compared with, for members of the role that owns the set';
+
 CREATE VIEW @extschema@.nw_helpful_supports WITH (security_invoker) AS
 	SELECT s.name AS support, q.name AS queries, d.query_id, d.truth,
 		   d.predicted, d.rank, d.support_id, d.label, d.weight, d.influence
@@ -286,8 +320,8 @@ COMMENT ON VIEW @extschema@.nw_suspect_supports IS
 --
 -- Dump and restore
 --
--- pg_dump copies this table, which is always empty, instead of registry and
--- prototypes: src/sql/dump.c.  It writes the condition given here behind "SELECT
+-- pg_dump copies this table, which is always empty, instead of registry, prototypes
+-- and scores: src/sql/dump.c.  It writes the condition given here behind "SELECT
 -- columns FROM table", under an empty search_path.  The function that stands in
 -- for the rows is in pg_catalog, since another schema may be renamed, and then
 -- could not be found by the name that is noted here.
@@ -324,16 +358,21 @@ CREATE TABLE @extschema@.nw_saved (
 	members int8,
 	source_id text,
 	mass float8,
+	score_kind text,
+	score_queries text,
+	score_k int4,
+	scored_at timestamptz,
+	scores float8[],
 	CONSTRAINT nw_restored_by_trigger CHECK (false)
 ) USING heap;
 COMMENT ON TABLE @extschema@.nw_saved IS
-	'registered sets and their prototypes in a dump; always empty';
+	'registered sets, their prototypes and scores in a dump; always empty';
 
 CREATE FUNCTION @extschema@.nw_restore()
 RETURNS trigger LANGUAGE c
 AS 'MODULE_PATHNAME', 'nw_restore';
 COMMENT ON FUNCTION @extschema@.nw_restore() IS
-	'register a set out of a dump, or store a prototype';
+	'register a set out of a dump, or store a prototype or scores';
 
 REVOKE ALL ON FUNCTION @extschema@.nw_restore() FROM PUBLIC;
 
@@ -355,11 +394,13 @@ CREATE FUNCTION pg_catalog.nw_dump(OUT name text, OUT owner name,
 	OUT calibrated_rows int8, OUT distilled_at timestamptz,
 	OUT distilled_rows int8, OUT temper float8, OUT tags boolean,
 	OUT class text, OUT ordinal int4, OUT vector vector,
-	OUT members int8, OUT source_id text, OUT mass float8)
+	OUT members int8, OUT source_id text, OUT mass float8,
+	OUT score_kind text, OUT score_queries text, OUT score_k int4,
+	OUT scored_at timestamptz, OUT scores float8[])
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'nw_dump';
 COMMENT ON FUNCTION pg_catalog.nw_dump() IS
-	'registered sets, and the prototypes that the caller may read, for pg_dump';
+	'registered sets, and the prototypes and scores that the caller may read, for pg_dump';
 
 -- the schema's name does not belong within quotes, so the table is looked up
 SELECT pg_catalog.pg_extension_config_dump(c.oid,
@@ -563,6 +604,54 @@ SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_predict_proba';
 COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, uuid[], int, boolean) IS
 	'the probability of every class, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query anyelement, support text,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(anyelement, text, float8, anycompatiblearray, text[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query anyelement, support bpchar,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(anyelement, bpchar, float8, anycompatiblearray, numeric[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query anyelement, support bpchar,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(anyelement, bpchar, float8, anycompatiblearray, uuid[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query text, support text,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(text, text, float8, anycompatiblearray, text[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query text, support bpchar,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(text, bpchar, float8, anycompatiblearray, numeric[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query text, support bpchar,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(text, bpchar, float8, anycompatiblearray, uuid[], boolean) IS
+	'the labels that cover the truth, most probable first';
 
 CREATE FUNCTION @extschema@.nw_weights(query anyelement, support text,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
@@ -780,6 +869,60 @@ AS 'MODULE_PATHNAME', 'nw_regress';
 COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, uuid[], boolean) IS
 	'the weighted mean of numeric labels';
 
+CREATE FUNCTION @extschema@.nw_regress_interval(query anyelement, support text,
+	coverage float8 DEFAULT 0.9,
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(anyelement, text, float8, text[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query anyelement, support bpchar,
+	coverage float8 DEFAULT 0.9,
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(anyelement, bpchar, float8, numeric[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query anyelement, support bpchar,
+	coverage float8 DEFAULT 0.9,
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(anyelement, bpchar, float8, uuid[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query text, support text,
+	coverage float8 DEFAULT 0.9,
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(text, text, float8, text[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query text, support bpchar,
+	coverage float8 DEFAULT 0.9,
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(text, bpchar, float8, numeric[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query text, support bpchar,
+	coverage float8 DEFAULT 0.9,
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(text, bpchar, float8, uuid[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
 CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support text,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
@@ -872,6 +1015,16 @@ AS 'MODULE_PATHNAME', 'nw_evaluate';
 COMMENT ON FUNCTION @extschema@.nw_evaluate(text, text, int, boolean) IS
 	'how good the predictions for a labelled set are';
 
+CREATE FUNCTION @extschema@.nw_evaluate_regression(support text, queries text,
+	leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT n bigint, OUT unlabelled bigint, OUT rmse float8, OUT mae float8,
+	OUT bias float8, OUT r2 float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_evaluate_regression';
+COMMENT ON FUNCTION @extschema@.nw_evaluate_regression(text, text, boolean) IS
+	'how good the predicted numbers for a labelled set are';
+
 CREATE FUNCTION @extschema@.nw_confusion(support text, queries text,
 	leave_one_out boolean DEFAULT NULL,
 	OUT truth text, OUT predicted text, OUT n bigint,
@@ -955,6 +1108,29 @@ RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_calibrate';
 COMMENT ON FUNCTION @extschema@.nw_calibrate(text, text, float8, float8, int, boolean, text) IS
 	'give a set the temperatures of the least loss, at no cost in errors';
+
+CREATE FUNCTION @extschema@.nw_conformal(support text, queries text DEFAULT NULL,
+	method text DEFAULT 'threshold', by_class boolean DEFAULT false,
+	leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT scored_by text, OUT scored_by_class boolean, OUT n bigint,
+	OUT unlabelled bigint, OUT unseen bigint, OUT classes bigint,
+	OUT guarantee text)
+RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'nw_conformal';
+COMMENT ON FUNCTION @extschema@.nw_conformal(text, text, text, boolean, boolean) IS
+	'score labelled queries, for nw_plausible and nw_regress_interval';
+
+CREATE FUNCTION @extschema@.nw_conformal_evaluate(support text, queries text,
+	coverage float8 DEFAULT 0.9, leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT scored_by text, OUT n bigint, OUT unlabelled bigint, OUT unseen bigint,
+	OUT covered bigint, OUT covered_share float8, OUT mean_size float8,
+	OUT empty bigint, OUT all_classes bigint, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_conformal_evaluate';
+COMMENT ON FUNCTION @extschema@.nw_conformal_evaluate(text, text, float8, boolean) IS
+	'how many labels of a set are among the plausible ones, and how many these are';
 
 CREATE FUNCTION @extschema@.nw_distill(support text, name text,
 	mode text DEFAULT 'cluster', k int DEFAULT 1, seed bigint DEFAULT 0,
