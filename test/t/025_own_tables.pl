@@ -65,7 +65,7 @@ foreach my $table (@tables)
 		"CREATE TABLE own.child () INHERITS (own.$table)",
 		"CREATE TABLE own.referrer (x int8 REFERENCES own.$table)",
 		"TRUNCATE own.$table",
-		"UPDATE own.$table SET label = 'x'",
+		"UPDATE own.$table SET " . ($table eq 'nw_reference' ? 'class' : 'label') . " = 'x'",
 		"DELETE FROM own.$table",
 		"DROP TABLE own.$table CASCADE",
 		"ALTER EXTENSION nwhead DROP TABLE own.$table")
@@ -159,7 +159,7 @@ my @changes = (
 	[ 'a child', 'CREATE TABLE own.child () INHERITS (own.nw_registry)' ],
 	[ 'another column', 'ALTER TABLE own.nw_registry ADD COLUMN x int' ],
 	[ 'a column less', 'ALTER TABLE own.nw_registry DROP COLUMN centroids' ],
-	[ 'another type', 'ALTER TABLE own.nw_registry ALTER version TYPE int4' ],
+	[ 'another type', 'ALTER TABLE own.nw_registry ALTER calibrated_changes TYPE int4' ],
 	[ 'not logged', 'ALTER TABLE own.nw_diagnosed_influence SET UNLOGGED', 'nw_diagnosed_influence' ],
 	[ 'a view for prototypes', 'ALTER TABLE own.nw_prototype RENAME TO old; CREATE VIEW own.nw_prototype AS SELECT * FROM own.old', 'nw_prototype' ],
 	[ 'prototypes without a policy', 'DROP POLICY nw_members ON own.nw_prototype', 'nw_prototype' ],

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use NwSession;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
@@ -187,7 +188,8 @@ $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/ans
 is(result('answers', $ask), as_role('alice', $ask), 'plausible labels are the same');
 
 # Two who score one set take turns, and a change of the set in the meantime is no silent one
-my $first = $node->background_psql('one', on_error_stop => 0);
+my $first = open_session($node);
+$first->query_safe('\connect one');
 $first->query_safe(q{SET SESSION AUTHORIZATION alice; BEGIN; SELECT h.nw_conformal('s')});
 like(as_role('aide', q{SET lock_timeout = '200ms'; SELECT h.nw_conformal('s', method => 'adaptive')}), qr/canceling statement due to lock timeout/, 'a second one waits for the first');
 like(as_role('aide', q{SET lock_timeout = '200ms'; SELECT h.nw_set_tau('s', 3)}), qr/canceling statement due to lock timeout/, 'as does a change of the set');
