@@ -146,8 +146,8 @@ COMMENT ON FUNCTION @extschema@.nw_set_tau(text, float8) IS
 	'change the temperature of a set';
 
 --
--- Prototypes and diagnoses: copies of rows, shown to members of the role that
--- owns the set and to nobody else
+-- Prototypes, diagnoses and reference scores: copies of rows and what was made of
+-- them, shown to members of the role that owns the set and to nobody else
 --
 
 CREATE TABLE @extschema@.nw_prototype (
@@ -239,6 +239,40 @@ GRANT SELECT ON @extschema@.nw_diagnosed_suspect TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_diagnosed_suspect IS
 	'what nw_diagnose found; read it through nw_suspect_supports';
 
+CREATE TABLE @extschema@.nw_reference (
+	set_id int8 NOT NULL
+		REFERENCES @extschema@.nw_registry ON DELETE CASCADE,
+	kind text COLLATE "C" NOT NULL,
+	class text,
+	version int8 NOT NULL,
+	queries text,
+	k int4,
+	at timestamptz NOT NULL,
+	scores float8[] NOT NULL
+) USING heap;
+CREATE INDEX nw_reference_set ON @extschema@.nw_reference (set_id, kind);
+ALTER TABLE @extschema@.nw_reference ENABLE ROW LEVEL SECURITY;
+CREATE POLICY nw_members ON @extschema@.nw_reference FOR SELECT USING (
+	EXISTS (SELECT 1
+			  FROM @extschema@.nw_registry AS r
+			 WHERE r.set_id OPERATOR(pg_catalog.=) nw_reference.set_id
+			   AND @extschema@.nw_is_owner(r.owner)));
+GRANT SELECT ON @extschema@.nw_reference TO PUBLIC;
+COMMENT ON TABLE @extschema@.nw_reference IS
+	'scores that queries are compared with; read it through nw_reference_scores';
+
+CREATE VIEW @extschema@.nw_reference_scores WITH (security_invoker) AS
+	SELECT r.name AS set, s.kind, s.class, s.queries, s.k,
+		   pg_catalog.cardinality(s.scores) AS n, s.at,
+		   s.version OPERATOR(pg_catalog.=) r.version AS current, s.scores
+	  FROM @extschema@.nw_reference AS s
+	  JOIN @extschema@.nw_registry AS r
+		ON r.set_id OPERATOR(pg_catalog.=) s.set_id;
+
+GRANT SELECT ON @extschema@.nw_reference_scores TO PUBLIC;
+COMMENT ON VIEW @extschema@.nw_reference_scores IS
+	'scores that queries are compared with, for members of the role that owns the set';
+
 CREATE VIEW @extschema@.nw_helpful_supports WITH (security_invoker) AS
 	SELECT s.name AS support, q.name AS queries, d.query_id, d.truth,
 		   d.predicted, d.rank, d.support_id, d.label, d.weight, d.influence
@@ -284,8 +318,8 @@ COMMENT ON VIEW @extschema@.nw_suspect_supports IS
 --
 -- Dump and restore
 --
--- pg_dump copies this table, which is always empty, instead of registry and
--- prototypes: src/sql/dump.c.  It writes the condition given here behind "SELECT
+-- pg_dump copies this table, which is always empty, instead of registry, prototypes
+-- and scores: src/sql/dump.c.  It writes the condition given here behind "SELECT
 -- columns FROM table", under an empty search_path.  The function that stands in
 -- for the rows is in pg_catalog, since another schema may be renamed, and then
 -- could not be found by the name that is noted here.
@@ -321,16 +355,21 @@ CREATE TABLE @extschema@.nw_saved (
 	members int8,
 	source_id text,
 	mass float8,
+	score_kind text,
+	score_queries text,
+	score_k int4,
+	scored_at timestamptz,
+	scores float8[],
 	CONSTRAINT nw_restored_by_trigger CHECK (false)
 ) USING heap;
 COMMENT ON TABLE @extschema@.nw_saved IS
-	'registered sets and their prototypes in a dump; always empty';
+	'registered sets, their prototypes and scores in a dump; always empty';
 
 CREATE FUNCTION @extschema@.nw_restore()
 RETURNS trigger LANGUAGE c
 AS 'MODULE_PATHNAME', 'nw_restore';
 COMMENT ON FUNCTION @extschema@.nw_restore() IS
-	'register a set out of a dump, or store a prototype';
+	'register a set out of a dump, or store a prototype or scores';
 
 REVOKE ALL ON FUNCTION @extschema@.nw_restore() FROM PUBLIC;
 
@@ -350,12 +389,14 @@ CREATE FUNCTION pg_catalog.nw_dump(OUT name text, OUT owner name,
 	OUT centroids boolean, OUT model text, OUT balance text,
 	OUT calibrated_at timestamptz,
 	OUT calibrated_rows int8, OUT distilled_at timestamptz,
-	OUT distilled_rows int8, OUT temper float8, OUT class text, OUT ordinal int4, OUT vector vector,
-	OUT members int8, OUT source_id text, OUT mass float8)
+	OUT distilled_rows int8, OUT temper float8, OUT class text, OUT ordinal int4,
+	OUT vector vector, OUT members int8, OUT source_id text, OUT mass float8,
+	OUT score_kind text, OUT score_queries text, OUT score_k int4,
+	OUT scored_at timestamptz, OUT scores float8[])
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'nw_dump';
 COMMENT ON FUNCTION pg_catalog.nw_dump() IS
-	'registered sets, and the prototypes that the caller may read, for pg_dump';
+	'registered sets, and the prototypes and scores that the caller may read, for pg_dump';
 
 -- the schema's name does not belong within quotes, so the table is looked up
 SELECT pg_catalog.pg_extension_config_dump(c.oid,
@@ -802,7 +843,7 @@ CREATE FUNCTION @extschema@.nw_evaluate(support text, queries text,
 	OUT support_set text, OUT query_set text, OUT tau float8,
 	OUT n bigint, OUT unlabelled bigint, OUT unseen bigint,
 	OUT error_rate float8, OUT nll float8, OUT brier float8, OUT ece float8,
-	OUT mce float8, OUT label_match float8)
+	OUT mce float8, OUT label_match float8, OUT temper float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_evaluate';
 COMMENT ON FUNCTION @extschema@.nw_evaluate(text, text, int, boolean) IS

@@ -89,11 +89,14 @@ static const Oid influence_types[] = {INT8OID, INT8OID, BOOLOID, TEXTOID,   TEXT
 static const Oid suspect_types[] = {INT8OID,   INT8OID,   TEXTOID,   TEXTOID,   TEXTOID,
                                     FLOAT8OID, FLOAT8OID, FLOAT8OID, FLOAT8OID, INT8OID};
 
+static const Oid reference_types[] = {INT8OID, TEXTOID, TEXTOID,        INT8OID,
+                                      TEXTOID, INT4OID, TIMESTAMPTZOID, FLOAT8ARRAYOID};
+
 static const Oid saved_types[] = {
 	TEXTOID, NAMEOID,     TEXTOID,        TEXTOID,   NAMEOID,        NAMEOID, NAMEOID,   NAMEOID,
 	NAMEOID, NAMEOID,     TEXTOID,        FLOAT8OID, INT4OID,        INT8OID, INT4OID,   BOOLOID,
 	TEXTOID, TEXTOID,     TIMESTAMPTZOID, INT8OID,   TIMESTAMPTZOID, INT8OID, FLOAT8OID, TEXTOID,
-	INT4OID, VECTOR_TYPE, INT8OID,        TEXTOID,   FLOAT8OID};
+	INT4OID, VECTOR_TYPE, INT8OID,        TEXTOID,   FLOAT8OID, TEXTOID, TEXTOID, INT4OID, TIMESTAMPTZOID, FLOAT8ARRAYOID};
 
 #define COLUMNS(types) lengthof(types), types
 
@@ -117,6 +120,10 @@ static const OwnTable own_tables[] = {
      COLUMNS(suspect_types),
      {{"nw_diagnosed_suspect_support", false, 2, {Anum_diagnosis_support, Anum_diagnosis_queries}},
       {"nw_diagnosed_suspect_queries", false, 1, {Anum_diagnosis_queries}}}},
+	{"nw_reference",
+     true,
+     COLUMNS(reference_types),
+     {{"nw_reference_set", false, 2, {Anum_reference_set, Anum_reference_kind}}}},
 	{"nw_saved", false, COLUMNS(saved_types), {{0}}}};
 
 #define NTABLES lengthof(own_tables)
@@ -124,6 +131,8 @@ static const OwnTable own_tables[] = {
 StaticAssertDecl(NTABLES == NW_SAVED + 1, "one description for each table");
 StaticAssertDecl(lengthof(registry_types) == NW_REGISTRY_COLUMNS,
                  "one type for each column of the registry");
+StaticAssertDecl(lengthof(reference_types) == NW_REFERENCE_COLUMNS,
+                 "one type for each column of reference scores");
 
 /* What was found to be as it should. */
 typedef struct Verdict
@@ -404,6 +413,14 @@ void
 nw_own_key(ScanKey key, AttrNumber column, int64 value)
 {
 	ScanKeyInit(key, column, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(value));
+}
+
+/* The same for a column of type text that is compared byte by byte. */
+void
+nw_own_text_key(ScanKey key, AttrNumber column, const char *value)
+{
+	ScanKeyEntryInitialize(key, 0, column, BTEqualStrategyNumber, TEXTOID, C_COLLATION_OID,
+	                       F_TEXTEQ, CStringGetTextDatum(value));
 }
 
 /*

@@ -17,6 +17,7 @@ typedef enum NwOwnTable
 	NW_PROTOTYPE, /* rows of distilled sets */
 	NW_INFLUENCE, /* supports that nw_diagnose found to help or to harm */
 	NW_SUSPECT,   /* and those it found to be suspect */
+	NW_REFERENCE, /* scores that queries are compared with */
 	NW_SAVED      /* what a dump holds; always empty */
 } NwOwnTable;
 
@@ -50,6 +51,21 @@ enum
 
 #define NW_REGISTRY_COLUMNS Anum_temper
 
+/* Columns of reference scores, likewise. */
+enum
+{
+	Anum_reference_set = 1,
+	Anum_reference_kind,
+	Anum_reference_class,
+	Anum_reference_version,
+	Anum_reference_queries,
+	Anum_reference_k,
+	Anum_reference_at,
+	Anum_reference_scores
+};
+
+#define NW_REFERENCE_COLUMNS Anum_reference_scores
+
 /* Columns of prototypes and diagnoses by which rows are found. */
 #define Anum_prototype_set 1
 #define Anum_diagnosis_support 1
@@ -63,6 +79,7 @@ extern int64 nw_own_next_version(Oid schema);
 extern void nw_own_insert(Relation rel, Datum *values, bool *nulls);
 extern void nw_own_delete(Relation rel, NwOwnTable table, ScanKey keys, int nkeys);
 extern void nw_own_key(ScanKey key, AttrNumber column, int64 value);
+extern void nw_own_text_key(ScanKey key, AttrNumber column, const char *value);
 extern char *nw_own_get_text(const Datum *values, const bool *nulls, int column);
 extern char *nw_own_get_name(const Datum *values, const bool *nulls, int column);
 extern void nw_own_put_text(Datum *values, bool *nulls, int column, const char *text);

@@ -9,10 +9,10 @@
  *
  * Whoever writes first takes a lock on the name.  Three modes of it matter:
  * RowExclusiveLock to write copies of a set's rows, ShareUpdateExclusiveLock to
- * change a set that stays, AccessExclusiveLock to add, remove or rename one, or to
- * give it other rows.  So a set does not vanish under a diagnosis, and no copies
- * outlive it.  Of several names, a set's own and a new one come first, in the order
- * of their hashes, then those of the sets distilled from it, likewise.
+ * change a set that stays or its reference scores, AccessExclusiveLock to add, remove or rename
+ *one, or to give it other rows.  So a set does not vanish under a diagnosis, and no copies outlive
+ *it.  Of several names, a set's own and a new one come first, in the order of their hashes, then
+ *those of the sets distilled from it, likewise.
  */
 #include "postgres.h"
 
@@ -39,6 +39,7 @@
 #include "compat.h"
 #include "math/verdict.h"
 #include "sets/owner.h"
+#include "sets/reference.h"
 #include "sets/registry.h"
 
 /* How many names a hint lists. */
@@ -206,8 +207,7 @@ begin_find(Relation rel, const char *name, Snapshot snapshot)
 {
 	ScanKeyData key;
 
-	ScanKeyEntryInitialize(&key, 0, Anum_name, BTEqualStrategyNumber, TEXTOID, C_COLLATION_OID,
-	                       F_TEXTEQ, CStringGetTextDatum(name));
+	nw_own_text_key(&key, Anum_name, name);
 	return systable_beginscan(rel, nw_own_index(rel, NW_REGISTRY, Anum_name), true, snapshot, 1,
 	                          &key);
 }
@@ -410,6 +410,18 @@ find_unchanged(Relation rel, const NwSet *set, bool any_version)
 	return tuple;
 }
 
+/* Lock a set's name, and insist that the set is there, as it was read or not. */
+static void
+hold(Oid schema, const NwSet *set, LOCKMODE lockmode, bool any_version)
+{
+	Relation rel;
+
+	lock_name(schema, set->name, lockmode);
+	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
+	heap_freetuple(find_unchanged(rel, set, any_version));
+	table_close(rel, AccessShareLock);
+}
+
 /*
  * Keep a set from being removed or replaced until the transaction ends, or
  * complain that it is not there any more; whoever writes copies of its rows
@@ -418,12 +430,17 @@ find_unchanged(Relation rel, const NwSet *set, bool any_version)
 void
 nw_set_hold(Oid schema, const NwSet *set)
 {
-	Relation rel;
+	hold(schema, set, RowExclusiveLock, true);
+}
 
-	lock_name(schema, set->name, RowExclusiveLock);
-	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
-	heap_freetuple(find_unchanged(rel, set, true));
-	table_close(rel, AccessShareLock);
+/*
+ * Keep a set as it was read until the transaction ends, or complain that it has
+ * changed; whoever writes its reference scores does so first, one at a time.
+ */
+void
+nw_set_hold_unchanged(Oid schema, const NwSet *set)
+{
+	hold(schema, set, ShareUpdateExclusiveLock, false);
 }
 
 static void
@@ -518,7 +535,7 @@ delete_copies(Oid schema, NwOwnTable table, AttrNumber column, int64 set_id)
 	CommandCounterIncrement();
 }
 
-/* Delete all that was made of a set's rows: prototypes and diagnoses. */
+/* Delete all that was made of a set's rows: prototypes, diagnoses and scores. */
 static void
 delete_all_copies(Oid schema, int64 set_id)
 {
@@ -527,20 +544,23 @@ delete_all_copies(Oid schema, int64 set_id)
 	delete_copies(schema, NW_INFLUENCE, Anum_diagnosis_queries, set_id);
 	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_support, set_id);
 	delete_copies(schema, NW_SUSPECT, Anum_diagnosis_queries, set_id);
+	delete_copies(schema, NW_REFERENCE, Anum_reference_set, set_id);
 }
 
-/* Put a set as it is now in the place of its row. */
+/* Put a set as it is now in the place of its row, and let its scores follow. */
 static void
 write_row(Oid schema, Relation rel, HeapTuple row, NwSet *set)
 {
 	Datum values[NW_REGISTRY_COLUMNS];
 	bool nulls[NW_REGISTRY_COLUMNS];
+	NwSet *old = decode_set(row, RelationGetDescr(rel));
 	HeapTuple changed;
 
 	set->version = nw_own_next_version(schema);
 	describe_set(set, values, nulls);
 	changed = heap_form_tuple(RelationGetDescr(rel), values, nulls);
 	CatalogTupleUpdate(rel, &row->t_self, changed);
+	nw_reference_follow(schema, old, set);
 	CommandCounterIncrement();
 	heap_freetuple(changed);
 }
@@ -608,7 +628,7 @@ rename_parent(Oid schema, Relation rel, const char *from, char *to)
 /*
  * Change a set, as it was read before, to another one, or fail where it has changed
  * since.  It may get a new name.  anew says that it has other rows from now on:
- * prototypes and diagnoses of the old ones go, and it gets an id of its own.  So it
+ * prototypes, diagnoses and scores of the old ones go, and it gets an id of its own.  So it
  * does where it gets another owner.
  */
 void
@@ -643,7 +663,7 @@ nw_set_change(Oid schema, const NwSet *old, NwSet *set, bool anew)
 	table_close(rel, NoLock);
 }
 
-/* Remove a set with its prototypes and diagnoses, or fail where it has changed. */
+/* Remove a set with its prototypes, diagnoses and scores, or fail where it has changed. */
 void
 nw_set_delete(Oid schema, const NwSet *set)
 {

@@ -63,6 +63,7 @@ extern bool nw_set_is_mine(Oid schema, const NwSet *set);
 extern void nw_set_check_owner(Oid schema, const NwSet *set);
 extern char *nw_set_owner_name(Oid schema, const NwSet *set);
 extern void nw_set_hold(Oid schema, const NwSet *set);
+extern void nw_set_hold_unchanged(Oid schema, const NwSet *set);
 extern bool nw_set_insert(Oid schema, NwSet *set);
 extern void nw_set_change(Oid schema, const NwSet *old, NwSet *set, bool anew);
 extern void nw_set_delete(Oid schema, const NwSet *set);

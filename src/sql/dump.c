@@ -1,16 +1,16 @@
 /*
  * sql/dump.c
- *		Dump and restore registered sets and their prototypes.
+ *		Dump and restore registered sets, their prototypes and reference scores.
  *
  * pg_dump copies tables, with the rights of whoever runs it, and refuses those
  * with policies that would keep rows from that role.  The registry has OIDs of
- * roles, which mean nothing elsewhere, and prototypes are for members of the
- * role that owns them.  So neither is dumped itself.  A table that is always
- * empty stands for both, nw_saved: one, so that a set is restored before its
+ * roles, which mean nothing elsewhere, and prototypes and scores are for members
+ * of the role that owns them.  So none is dumped itself.  A table that is always
+ * empty stands for all, nw_saved: one, so that a set is restored before its
  * prototypes by several workers, too.
  *
  * For pg_dump, its rows come from nw_dump, which returns what the caller may
- * read: a set, then its prototypes.  Rows that are copied into it are taken
+ * read: a set, then its prototypes, then its scores.  Rows that are copied into it are taken
  * over by a trigger, which does for the caller what nw_register and nw_distill
  * could do for it, and no more: a set goes to the role that owned it where the
  * caller has that role's privileges, else to the caller.
@@ -38,6 +38,7 @@
 #include "sets/extension.h"
 #include "sets/own_tables.h"
 #include "sets/pgvector.h"
+#include "sets/reference.h"
 #include "sets/registry.h"
 
 PG_FUNCTION_INFO_V1(nw_dump);
@@ -45,7 +46,8 @@ PG_FUNCTION_INFO_V1(nw_restore);
 
 /*
  * Columns of nw_saved, in the order of the extension's script: those of a set,
- * then those of a prototype, which has the set's name and nothing else of it.
+ * then those of a prototype, which has the set's name and nothing else of it, and
+ * those of scores, which have the name and perhaps a class.
  */
 enum
 {
@@ -78,6 +80,11 @@ enum
 	Saved_members,
 	Saved_source_id,
 	Saved_mass,
+	Saved_score_kind,
+	Saved_score_queries,
+	Saved_score_k,
+	Saved_scored,
+	Saved_scores,
 	SAVED_COLUMNS
 };
 
@@ -87,6 +94,7 @@ typedef struct Dump
 	Oid schema; /* the extension's */
 	ReturnSetInfo *rows;
 	Relation prototypes; /* the table of all sets' prototypes */
+	Relation references; /* and that of their scores */
 } Dump;
 
 /*
@@ -140,6 +148,51 @@ dump_prototypes(Dump *dump, const NwSet *set)
 	systable_endscan(scan);
 }
 
+/* Return the scores of a set that hold for it as it is. */
+static void
+dump_scores(Dump *dump, const NwSet *set)
+{
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple tuple;
+
+	nw_own_key(&key, Anum_reference_set, set->set_id);
+	scan = systable_beginscan(dump->references,
+	                          nw_own_index(dump->references, NW_REFERENCE, Anum_reference_set),
+	                          true, GetActiveSnapshot(), 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		static const struct
+		{
+			int from;
+			int to;
+		} places[] = {{Anum_reference_class, Saved_class},
+		              {Anum_reference_kind, Saved_score_kind},
+		              {Anum_reference_queries, Saved_score_queries},
+		              {Anum_reference_k, Saved_score_k},
+		              {Anum_reference_at, Saved_scored},
+		              {Anum_reference_scores, Saved_scores}};
+		Datum row[NW_REFERENCE_COLUMNS];
+		bool row_nulls[NW_REFERENCE_COLUMNS];
+		Datum values[SAVED_COLUMNS] = {0};
+		bool nulls[SAVED_COLUMNS];
+
+		CHECK_FOR_INTERRUPTS();
+		heap_deform_tuple(tuple, RelationGetDescr(dump->references), row, row_nulls);
+		if (DatumGetInt64(row[Anum_reference_version - 1]) != set->version)
+			continue;
+		memset(nulls, true, sizeof(nulls));
+		for (int i = 0; i < (int) lengthof(places); i++)
+		{
+			values[places[i].to] = row[places[i].from - 1];
+			nulls[places[i].to] = row_nulls[places[i].from - 1];
+		}
+		nw_own_put_text(values, nulls, Saved_name, set->name);
+		nw_rows_put(dump->rows, values, nulls);
+	}
+	systable_endscan(scan);
+}
+
 /* Save when something was made of rows; changes are counted by each server for itself. */
 static void
 dump_stamp(const NwStamp *stamp, Datum *values, bool *nulls, int first)
@@ -162,7 +215,7 @@ restore_stamp(const Datum *values, const bool *nulls, int first)
 	return stamp;
 }
 
-/* Return a set as nw_saved has it, and its prototypes. */
+/* Return a set as nw_saved has it, its prototypes and its scores. */
 static void
 dump_set(const NwSet *set, void *arg)
 {
@@ -199,6 +252,8 @@ dump_set(const NwSet *set, void *arg)
 	nw_rows_put(dump->rows, values, nulls);
 	if (nw_set_is_distilled(set))
 		dump_prototypes(dump, set);
+	if (nw_set_is_mine(dump->schema, set))
+		dump_scores(dump, set);
 }
 
 /* nw_dump() returns setof record */
@@ -212,7 +267,9 @@ nw_dump(PG_FUNCTION_ARGS)
 		                errmsg("function has %d result columns, not %d", SAVED_COLUMNS,
 		                       dump.rows->setDesc->natts)));
 	dump.prototypes = nw_own_open(dump.schema, NW_PROTOTYPE, AccessShareLock);
+	dump.references = nw_own_open(dump.schema, NW_REFERENCE, AccessShareLock);
 	nw_set_each(dump.schema, dump_set, &dump);
+	table_close(dump.references, AccessShareLock);
 	table_close(dump.prototypes, AccessShareLock);
 	return (Datum) 0;
 }
@@ -283,8 +340,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	set.id = nw_own_get_name(values, nulls, Saved_id);
 	set.weight = nw_own_get_name(values, nulls, Saved_weight);
 	check_saved(set.name && set.name[0] && set.mode && set.schema && set.relation &&
-	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids] &&
-	                !nulls[Saved_temper],
+	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids],
 	            set.name);
 	set.kernel = nw_check_kernel(kernel);
 	set.tau = DatumGetFloat8(values[Saved_tau]);
@@ -298,7 +354,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 		set.balance = nw_balance_check(nw_own_get_text(values, nulls, Saved_balance));
 	set.calibrated = restore_stamp(values, nulls, Saved_calibrated);
 	set.distilled = restore_stamp(values, nulls, Saved_distilled);
-	set.temper = DatumGetFloat8(values[Saved_temper]);
+	set.temper = nulls[Saved_temper] ? 1 : DatumGetFloat8(values[Saved_temper]);
 	nw_check_temper(set.temper);
 	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&
 	                nw_set_is_distilled(&set) == (set.k > 0) && set.calibrated.rows >= -1 &&
@@ -350,7 +406,7 @@ restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values, cons
 
 	check_saved(name != NULL, name);
 	for (int i = Saved_name + 1; i < SAVED_COLUMNS; i++)
-		check_saved(i == Saved_source_id || nulls[i] == (i < Saved_class), name);
+		check_saved(i == Saved_source_id || nulls[i] == (i < Saved_class || i > Saved_mass), name);
 	set = find_set(fcinfo, schema, name);
 	vector = nw_vector_read(values[Saved_vector], NW_VECTOR);
 	prototype.label = nw_bytes_of_string(nw_own_get_text(values, nulls, Saved_class));
@@ -364,6 +420,39 @@ restore_prototype(FunctionCallInfo fcinfo, Oid schema, const Datum *values, cons
 	                prototype.weight >= 0 && !isinf(prototype.weight),
 	            set->name);
 	nw_prototypes_insert(schema, set, &prototype);
+
+	/* if it had any, they were found with other prototypes */
+	nw_reference_remove_all(schema, set);
+}
+
+/* Store scores out of a dump. */
+static void
+restore_scores(Oid schema, const Datum *values, const bool *nulls)
+{
+	char *name = nw_own_get_text(values, nulls, Saved_name);
+	char *kind_name = nw_own_get_text(values, nulls, Saved_score_kind);
+	NwReference row = {.queries = nw_own_get_text(values, nulls, Saved_score_queries)};
+	NwReferenceKind kind;
+	NwSet *set;
+
+	check_saved(name && kind_name && nw_reference_parse(kind_name, &kind), name);
+	for (int i = Saved_name + 1; i < Saved_score_kind; i++)
+		check_saved(i == Saved_class || nulls[i], name);
+	check_saved(!nulls[Saved_scored] && !nulls[Saved_scores] &&
+	                nw_scores_decode(values[Saved_scores], &row.score, &row.n),
+	            name);
+	if (!nulls[Saved_class])
+		row.class = nw_bytes_of_varlena(values[Saved_class]);
+	if (!nulls[Saved_score_k])
+		row.k = DatumGetInt32(values[Saved_score_k]);
+	check_saved(row.k > 0 || nulls[Saved_score_k], name);
+	row.at = DatumGetTimestampTz(values[Saved_scored]);
+	nw_push_fresh_snapshot();
+	set = nw_set_get(schema, name);
+	nw_set_check_owner(schema, set);
+	nw_set_hold_unchanged(schema, set);
+	nw_reference_insert(schema, set, kind, &row);
+	PopActiveSnapshot();
 }
 
 /* nw_restore() returns trigger */
@@ -379,6 +468,8 @@ nw_restore(PG_FUNCTION_ARGS)
 		is_set &= nulls[i];
 	if (is_set)
 		restore_set(schema, values, nulls);
+	else if (!nulls[Saved_score_kind])
+		restore_scores(schema, values, nulls);
 	else
 		restore_prototype(fcinfo, schema, values, nulls);
 	return PointerGetDatum(NULL);

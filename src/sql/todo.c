@@ -27,6 +27,7 @@
 #include "rows.h"
 #include "sets/extension.h"
 #include "sets/own_tables.h"
+#include "sets/reference.h"
 #include "sets/state.h"
 
 /* Columns of a prototype, from 1. */
@@ -186,6 +187,26 @@ list_calibration(const Todo *todo, const NwSet *set)
 		put(todo, set, "calibration outdated", why, sql);
 }
 
+/* List scores that are not of the set as it is. */
+static void
+list_scores(const Todo *todo, const NwSet *set)
+{
+	ListCell *cell;
+
+	foreach(cell, nw_reference_states(todo->schema, set))
+	{
+		const NwReferenceState *state = lfirst(cell);
+		bool gone = state->queries && nw_set_find(todo->schema, state->queries) == NULL;
+
+		if (!state->current)
+			put(todo, set, "scores outdated",
+			    psprintf("scores of kind \"%s\" are of an earlier state of the set",
+			             nw_reference_name(state->kind)),
+			    gone ? NULL
+			         : psprintf("SELECT * FROM %s", nw_reference_call(todo->schema, set, state)));
+	}
+}
+
 /* List an nw index of a set's that wants REINDEX. */
 static void
 list_index(const Todo *todo, const NwSet *set, Oid indexid)
@@ -258,10 +279,14 @@ list_set(const NwSet *set, void *arg)
 		if (why)
 			put(todo, set, "prototypes outdated", why, distill(todo, set));
 		else
+		{
 			list_calibration(todo, set);
+			list_scores(todo, set);
+		}
 		return;
 	}
 	list_calibration(todo, set);
+	list_scores(todo, set);
 	foreach(cell, find_all_inheritors(nw_set_relation(set), NoLock, NULL))
 	{
 		char kind = get_rel_relkind(lfirst_oid(cell));

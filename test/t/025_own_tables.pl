@@ -44,7 +44,7 @@ $node->safe_psql(
 });
 
 # Neither altered nor replaced, nor anything hung on them
-my @tables = qw(nw_registry nw_prototype nw_diagnosed_influence nw_diagnosed_suspect nw_saved);
+my @tables = qw(nw_registry nw_prototype nw_diagnosed_influence nw_diagnosed_suspect nw_reference nw_saved);
 $node->safe_psql('own', q{
 	SET SESSION AUTHORIZATION eve;
 	CREATE FUNCTION own.trap() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ALTER ROLE eve SUPERUSER; RETURN NEW; END $$;
