@@ -22,6 +22,7 @@ extern double nw_tau_argument(FunctionCallInfo fcinfo, int arg);
 extern double nw_temper_argument(FunctionCallInfo fcinfo, int arg);
 extern int nw_top_argument(FunctionCallInfo fcinfo, int arg);
 extern double nw_confidence_argument(FunctionCallInfo fcinfo, int arg);
+extern double nw_typicality_argument(NwCall *call, FunctionCallInfo fcinfo, int arg);
 extern int nw_bins_argument(FunctionCallInfo fcinfo, int arg);
 extern void nw_check_bins(int bins);
 extern void nw_check_same_bins(int64 a, int64 b);
