@@ -181,8 +181,7 @@ nw_reference_is_current(Oid schema, const NwSet *set, NwReferenceKind kind)
 	while (current && HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		bool isnull;
-		Datum version =
-			heap_getattr(tuple, Anum_reference_version, RelationGetDescr(rel), &isnull);
+		Datum version = heap_getattr(tuple, Anum_reference_version, RelationGetDescr(rel), &isnull);
 
 		any = true;
 		current = isnull || DatumGetInt64(version) == set->version;

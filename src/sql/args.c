@@ -103,10 +103,9 @@ bound_argument(FunctionCallInfo fcinfo, int arg, const char *name)
 		return 0;
 	bound = PG_GETARG_FLOAT8(arg);
 	if (!(bound >= 0 && bound <= 1))
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-		     errmsg("%s must be between 0 and 1, not %s", name, float8out_internal(bound))));
+		ereport(ERROR,
+		        (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+		         errmsg("%s must be between 0 and 1, not %s", name, float8out_internal(bound))));
 	return bound;
 }
 

@@ -59,13 +59,13 @@ measure_own_rows(Distances *distances, const NwSetPair *pair, NwBatch *batch)
 	NwSample sample;
 
 	if (nw_set_is_distilled(pair->support->set))
-		ereport(ERROR,
-		        (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		         errmsg("set \"%s\" cannot learn from its own prototypes", pair->support->set->name),
-		         errdetail("Prototypes lie farther apart than queries are from them."),
-		         errhint("Name a set of queries.")));
-	support = nw_support_read_sorted(pair->support, NW_SCAN_LABEL | NW_SCAN_WEIGHT,
-	                                 nw_cache_bound());
+		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+		                errmsg("set \"%s\" cannot learn from its own prototypes",
+		                       pair->support->set->name),
+		                errdetail("Prototypes lie farther apart than queries are from them."),
+		                errhint("Name a set of queries.")));
+	support =
+		nw_support_read_sorted(pair->support, NW_SCAN_LABEL | NW_SCAN_WEIGHT, nw_cache_bound());
 	batch->leave_one_out = true;
 	nw_batch_open_support(batch, support);
 	nw_sample_begin(&sample, support->n, MAX_DISTANCES);
@@ -173,8 +173,8 @@ nw_learn_typicality(PG_FUNCTION_ARGS)
 	PopActiveSnapshot();
 
 	values[0] = CStringGetTextDatum(pair.support->set->name);
-	values[1] = CStringGetTextDatum(pair.queries ? pair.queries->set->name
-	                                             : pair.support->set->name);
+	values[1] =
+		CStringGetTextDatum(pair.queries ? pair.queries->set->name : pair.support->set->name);
 	values[2] = Int32GetDatum(k);
 	values[3] = Int64GetDatum(distances.n);
 	values[4] = Float8GetDatum(distances.item[(distances.n - 1) / 2]);
@@ -243,10 +243,8 @@ nw_drift(PG_FUNCTION_ARGS)
 		ks = nw_drift_distance(&drift, &farther, &closer);
 		chance = nw_drift_chance(&drift, ks);
 		values[4] = Float8GetDatum(nw_drift_mean(&drift));
-		values[5] =
-			Float8GetDatum((double) nw_drift_below(&drift, 0.01) / (double) drift.queries);
-		values[6] =
-			Float8GetDatum((double) nw_drift_below(&drift, 0.05) / (double) drift.queries);
+		values[5] = Float8GetDatum((double) nw_drift_below(&drift, 0.01) / (double) drift.queries);
+		values[6] = Float8GetDatum((double) nw_drift_below(&drift, 0.05) / (double) drift.queries);
 		values[7] = Float8GetDatum(ks);
 		values[8] = Float8GetDatum(chance);
 		values[9] = CStringGetTextDatum(drift_verdict(chance, farther, closer));

@@ -67,8 +67,7 @@ check_kernel(NwKernel kernel)
 		double expected;
 
 		for (int i = 0; i < n; i++)
-			measure[i] =
-				round % 3 ? check_uniform(low, 1) : floor(check_uniform(low * 4, 5)) / 4;
+			measure[i] = round % 3 ? check_uniform(low, 1) : floor(check_uniform(low * 4, 5)) / 4;
 		expected = by_sorting(&query, k, measure, n);
 		got = by_list(&query, k, measure, n);
 		CHECK(got == expected, "%s, %d of %d: %a, not %a", nw_kernel_name(kernel), k, n, got,
