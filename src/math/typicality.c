@@ -10,9 +10,11 @@
  * Ranks of many queries are then spread evenly, up to chance.  The largest difference
  * between the share of queries up to a rank and the typicality of that rank is the
  * statistic of Kolmogorov and Smirnov for two samples, of the queries and of the n, but
- * for 1 / (n + 1).
+ * for 1 / (n + 1).  Of equal distances it looks at the last alone, as that statistic does:
+ * no query has a rank between them.
  */
 #include <math.h>
+#include <stdbool.h>
 
 #include "math/elementary.h"
 #include "math/typicality.h"
@@ -50,9 +52,10 @@ nw_typicality(int rank, int n)
 int64_t
 nw_drift_below(const NwDrift *drift, double typicality)
 {
+	int n = drift->typical->n;
 	int64_t below = 0;
 
-	for (int rank = 1; rank <= drift->n + 1 && nw_typicality(rank, drift->n) < typicality; rank++)
+	for (int rank = 1; rank <= n + 1 && nw_typicality(rank, n) < typicality; rank++)
 		below += drift->count[rank - 1];
 	return below;
 }
@@ -61,13 +64,22 @@ nw_drift_below(const NwDrift *drift, double typicality)
 double
 nw_drift_mean(const NwDrift *drift)
 {
+	int n = drift->typical->n;
 	double mean = 0;
 
 	/* in the order of ranks, so that nothing shows of that of the queries */
-	for (int rank = 1; rank <= drift->n + 1; rank++)
-		mean += (double) drift->count[rank - 1] / (double) drift->queries *
-		        nw_typicality(rank, drift->n);
+	for (int rank = 1; rank <= n + 1; rank++)
+		mean += (double) drift->count[rank - 1] / (double) drift->queries * nw_typicality(rank, n);
 	return mean;
+}
+
+/* Say whether a distance can have a rank, from 1 to n: not where it is between equals. */
+static bool
+has_rank(const NwTypical *typical, int rank)
+{
+	const double *above = typical->distance + typical->n - (rank - 1);
+
+	return rank == 1 || above[-1] < above[0];
 }
 
 /*
@@ -78,15 +90,18 @@ nw_drift_mean(const NwDrift *drift)
 double
 nw_drift_distance(const NwDrift *drift, double *farther, double *closer)
 {
+	int n = drift->typical->n;
 	int64_t below = 0;
 
 	*farther = *closer = 0;
-	for (int rank = 1; rank <= drift->n; rank++)
+	for (int rank = 1; rank <= n; rank++)
 	{
 		double difference;
 
 		below += drift->count[rank - 1];
-		difference = (double) below / (double) drift->queries - nw_typicality(rank, drift->n);
+		if (!has_rank(drift->typical, rank))
+			continue;
+		difference = (double) below / (double) drift->queries - nw_typicality(rank, n);
 		*farther = difference > *farther ? difference : *farther;
 		*closer = -difference > *closer ? -difference : *closer;
 	}
@@ -100,7 +115,7 @@ nw_drift_distance(const NwDrift *drift, double *farther, double *closer)
 double
 nw_drift_chance(const NwDrift *drift, double distance)
 {
-	double n = drift->n;
+	double n = drift->typical->n;
 	double queries = (double) drift->queries;
 	double size = sqrt(n / (n + queries) * queries);
 

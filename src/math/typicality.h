@@ -21,8 +21,8 @@ typedef struct NwTypical
 /* How many queries have each rank, and what that says. */
 typedef struct NwDrift
 {
-	int n;          /* distances that the ranks are among */
-	int64_t *count; /* [n + 1] queries of rank 1, 2, ... */
+	const NwTypical *typical; /* what the ranks are among */
+	int64_t *count;           /* [typical->n + 1] queries of rank 1, 2, ... */
 	int64_t queries;
 } NwDrift;
 

@@ -34,15 +34,21 @@ const NwTypical *
 nw_typical_read(Oid schema, const NwSet *set)
 {
 	NwReferences *references;
+	const NwReference *row;
 	NwTypical *typical;
 
 	if (!nw_reference_is_current(schema, set, NW_REFERENCE_NEIGHBOUR))
 		return NULL;
 	references = nw_reference_read(schema, set, NW_REFERENCE_NEIGHBOUR);
+	row = &references->row[0];
+	if (row->class.data || row->k < 1 || row->k > NW_NEIGHBOURS_MAX)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		                errmsg("reference scores of set \"%s\" are damaged", set->name),
+		                errhint("Run nw_learn_typicality again.")));
 	typical = palloc(sizeof(NwTypical));
-	typical->k = references->row[0].k;
-	typical->n = references->row[0].n;
-	typical->distance = references->row[0].score;
+	typical->k = row->k;
+	typical->n = row->n;
+	typical->distance = row->score;
 	return typical;
 }
 

@@ -228,8 +228,8 @@ nw_drift(PG_FUNCTION_ARGS)
 	batch.typical = nw_typical_read(pair.schema, pair.support->set);
 	if (batch.typical == NULL)
 		nw_report_no_typicality(pair.support->set->name);
-	drift.n = batch.typical->n;
-	drift.count = palloc0(((Size) drift.n + 1) * sizeof(int64));
+	drift.typical = batch.typical;
+	drift.count = palloc0(((Size) drift.typical->n + 1) * sizeof(int64));
 	nw_batch_run(&batch, pair.queries);
 
 	values[0] = CStringGetTextDatum(pair.support->set->name);

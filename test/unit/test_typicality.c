@@ -57,13 +57,15 @@ check_ranks(void)
 	CHECK(nw_typicality(20, 19) == 1 && nw_typicality(1, 19) == 0.05, "ends");
 }
 
-/* Compare what is said of ranks with a list of all queries. */
+/* Compare what is said of ranks with lists of all distances, of which some may be equal. */
 static void
-check_drift(int n, int queries)
+check_drift(int n, int queries, int values)
 {
 	int64_t *count = check_alloc(sizeof(int64_t) * ((size_t) n + 1));
-	double *p = check_alloc(sizeof(double) * (size_t) queries);
-	NwDrift drift = {.n = n, .count = count, .queries = queries};
+	double *distance = check_alloc(sizeof(double) * (size_t) n);
+	double *asked = check_alloc(sizeof(double) * (size_t) queries);
+	NwTypical typical = {.k = 1, .n = n, .distance = distance};
+	NwDrift drift = {.typical = &typical, .count = count, .queries = queries};
 	int64_t below = 0;
 	double mean = 0;
 	double most[2] = {0, 0};
@@ -72,34 +74,51 @@ check_drift(int n, int queries)
 	double got;
 
 	memset(count, 0, sizeof(int64_t) * ((size_t) n + 1));
+	for (int i = 0; i < n; i++)
+		distance[i] = check_below(values);
+	qsort(distance, (size_t) n, sizeof(double), compare);
 	for (int i = 0; i < queries; i++)
 	{
-		int rank = 1 + check_below(n + 1);
+		double p;
+		int rank;
 
+		asked[i] = check_below(values);
+		rank = nw_typical_rank(&typical, asked[i]);
 		count[rank - 1]++;
-		p[i] = (double) rank / (n + 1);
-		mean += p[i] / queries;
-		below += p[i] < 0.25;
+		p = (double) rank / (n + 1);
+		mean += p / queries;
+		below += p < 0.25;
 	}
-	for (int j = 1; j <= n + 1; j++)
+
+	/* beyond each distance: the share of the queries, and that of the distances and one more */
+	for (int j = 0; j < n; j++)
 	{
-		double at = (double) j / (n + 1);
+		double v = distance[j];
 		double share = 0;
+		double expected = 1;
+		double difference;
 
 		for (int i = 0; i < queries; i++)
-			share += p[i] <= at;
-		most[0] = fmax(most[0], share / queries - at);
-		most[1] = fmax(most[1], at - share / queries);
+			share += asked[i] > v;
+		for (int i = 0; i < n; i++)
+			expected += distance[i] > v;
+		difference = share / queries - expected / (n + 1);
+		most[0] = fmax(most[0], difference);
+		most[1] = fmax(most[1], -difference);
 	}
 	got = nw_drift_distance(&drift, &farther, &closer);
 	CHECK(nw_drift_below(&drift, 0.25) == below, "%d, %d", n, queries);
 	CHECK(fabs(nw_drift_mean(&drift) - mean) < 1e-12, "%d, %d", n, queries);
-	CHECK(fabs(farther - most[0]) < 1e-12 && fabs(closer - most[1]) < 1e-12, "%d, %d", n, queries);
+	CHECK(fabs(farther - most[0]) < 1e-12, "%d, %d, %d: %g, %g", n, queries, values, farther,
+	      most[0]);
+	CHECK(fabs(closer - most[1]) < 1e-12, "%d, %d, %d: %g, %g", n, queries, values, closer,
+	      most[1]);
 	CHECK(got == fmax(farther, closer), "%d, %d", n, queries);
 	CHECK(nw_drift_chance(&drift, 0) == 1, "%d, %d", n, queries);
 	CHECK(nw_drift_chance(&drift, 1) < 1, "%d, %d", n, queries);
 	free(count);
-	free(p);
+	free(distance);
+	free(asked);
 }
 
 /* The distribution by its definition, for x that is not small. */
@@ -143,7 +162,11 @@ main(void)
 	for (int n = 1; n < 40; n += 3)
 	{
 		for (int queries = 1; queries < 100; queries += 11)
-			check_drift(n, queries);
+		{
+			check_drift(n, queries, 1);
+			check_drift(n, queries, 5);
+			check_drift(n, queries, 1000);
+		}
 	}
 	check_kolmogorov();
 	return check_finish();
