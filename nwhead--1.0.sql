@@ -613,6 +613,54 @@ AS 'MODULE_PATHNAME', 'nw_predict_proba';
 COMMENT ON FUNCTION @extschema@.nw_predict_proba(text, bpchar, anycompatiblearray, uuid[], int, boolean) IS
 	'the probability of every class, most probable first';
 
+CREATE FUNCTION @extschema@.nw_plausible(query anyelement, support text,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(anyelement, text, float8, anycompatiblearray, text[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query anyelement, support bpchar,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(anyelement, bpchar, float8, anycompatiblearray, numeric[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query anyelement, support bpchar,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(anyelement, bpchar, float8, anycompatiblearray, uuid[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query text, support text,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(text, text, float8, anycompatiblearray, text[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query text, support bpchar,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(text, bpchar, float8, anycompatiblearray, numeric[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
+CREATE FUNCTION @extschema@.nw_plausible(query text, support bpchar,
+	coverage float8 DEFAULT 0.9, classes anycompatiblearray DEFAULT NULL::text[],
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false)
+RETURNS text[] LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_plausible';
+COMMENT ON FUNCTION @extschema@.nw_plausible(text, bpchar, float8, anycompatiblearray, uuid[], boolean) IS
+	'the labels that cover the truth, most probable first';
+
 CREATE FUNCTION @extschema@.nw_weights(query anyelement, support text,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
@@ -769,6 +817,60 @@ AS 'MODULE_PATHNAME', 'nw_regress';
 COMMENT ON FUNCTION @extschema@.nw_regress(text, bpchar, uuid[], boolean) IS
 	'the weighted mean of numeric labels';
 
+CREATE FUNCTION @extschema@.nw_regress_interval(query anyelement, support text,
+	coverage float8 DEFAULT 0.9,
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(anyelement, text, float8, text[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query anyelement, support bpchar,
+	coverage float8 DEFAULT 0.9,
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(anyelement, bpchar, float8, numeric[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query anyelement, support bpchar,
+	coverage float8 DEFAULT 0.9,
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(anyelement, bpchar, float8, uuid[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query text, support text,
+	coverage float8 DEFAULT 0.9,
+	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(text, text, float8, text[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query text, support bpchar,
+	coverage float8 DEFAULT 0.9,
+	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(text, bpchar, float8, numeric[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
+CREATE FUNCTION @extschema@.nw_regress_interval(query text, support bpchar,
+	coverage float8 DEFAULT 0.9,
+	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
+	OUT mean float8, OUT variance float8, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_regress_interval';
+COMMENT ON FUNCTION @extschema@.nw_regress_interval(text, bpchar, float8, uuid[], boolean) IS
+	'the weighted mean of numeric labels, their variance, and an interval that covers the truth';
+
 CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support text,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
@@ -861,6 +963,16 @@ AS 'MODULE_PATHNAME', 'nw_evaluate';
 COMMENT ON FUNCTION @extschema@.nw_evaluate(text, text, int, boolean) IS
 	'how good the predictions for a labelled set are';
 
+CREATE FUNCTION @extschema@.nw_evaluate_regression(support text, queries text,
+	leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT n bigint, OUT unlabelled bigint, OUT rmse float8, OUT mae float8,
+	OUT bias float8, OUT r2 float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_evaluate_regression';
+COMMENT ON FUNCTION @extschema@.nw_evaluate_regression(text, text, boolean) IS
+	'how good the predicted numbers for a labelled set are';
+
 CREATE FUNCTION @extschema@.nw_confusion(support text, queries text,
 	leave_one_out boolean DEFAULT NULL,
 	OUT truth text, OUT predicted text, OUT n bigint,
@@ -933,6 +1045,29 @@ RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_calibrate';
 COMMENT ON FUNCTION @extschema@.nw_calibrate(text, text, float8, float8, int, boolean) IS
 	'give a set the temperature of the least loss';
+
+CREATE FUNCTION @extschema@.nw_conformal(support text, queries text DEFAULT NULL,
+	method text DEFAULT 'threshold', by_class boolean DEFAULT false,
+	leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT scored_by text, OUT scored_by_class boolean, OUT n bigint,
+	OUT unlabelled bigint, OUT unseen bigint, OUT classes bigint,
+	OUT guarantee text)
+RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'nw_conformal';
+COMMENT ON FUNCTION @extschema@.nw_conformal(text, text, text, boolean, boolean) IS
+	'score labelled queries, for nw_plausible and nw_regress_interval';
+
+CREATE FUNCTION @extschema@.nw_conformal_evaluate(support text, queries text,
+	coverage float8 DEFAULT 0.9, leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT tau float8,
+	OUT scored_by text, OUT n bigint, OUT unlabelled bigint, OUT unseen bigint,
+	OUT covered bigint, OUT covered_share float8, OUT mean_size float8,
+	OUT empty bigint, OUT all_classes bigint, OUT low float8, OUT high float8)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_conformal_evaluate';
+COMMENT ON FUNCTION @extschema@.nw_conformal_evaluate(text, text, float8, boolean) IS
+	'how many labels of a set are among the plausible ones, and how many these are';
 
 CREATE FUNCTION @extschema@.nw_learn_typicality(support text,
 	queries text DEFAULT NULL, k int DEFAULT 5, leave_one_out boolean DEFAULT NULL,

@@ -265,6 +265,13 @@ nw_batch_smallest_class(const NwBatch *batch)
 	return batch->state->smallest;
 }
 
+/* Say whether any query was a row of the support, and left it out. */
+bool
+nw_batch_left_out(const NwBatch *batch)
+{
+	return batch->state->left_out;
+}
+
 /* Note that a query and a row of the current block are one. */
 static void
 add_own(BatchState *state, int query, int place)

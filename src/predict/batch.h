@@ -54,6 +54,7 @@ extern void nw_batch_ask_set(NwBatch *batch, const NwSource *queries);
 extern void nw_batch_finish(NwBatch *batch);
 extern void nw_batch_run(NwBatch *batch, const NwSource *queries);
 extern int64 nw_batch_smallest_class(const NwBatch *batch);
+extern bool nw_batch_left_out(const NwBatch *batch);
 extern void nw_answer_scores(const NwBatch *batch, const NwAnswer *answer, double tau,
                              bool weighted, double none, double *score);
 

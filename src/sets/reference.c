@@ -206,6 +206,7 @@ nw_reference_read(Oid schema, const NwSet *set, NwReferenceKind kind)
 	HeapTuple tuple;
 	int allocated = 0;
 
+	references->kind = kind;
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		NW_RESERVE(CurrentMemoryContext, references->row, allocated, references->n + 1);

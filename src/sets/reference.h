@@ -37,6 +37,7 @@ typedef struct NwReference
 /* All scores of a kind that a set has. */
 typedef struct NwReferences
 {
+	NwReferenceKind kind;
 	int n;
 	NwReference *row; /* [n] by class, in byte order; that of all classes first */
 } NwReferences;

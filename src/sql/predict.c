@@ -1,12 +1,9 @@
 /*
  * sql/predict.c
- *		Predict the class of a query: nw_predict, nw_classify,
- *		nw_predict_proba and nw_regress.
+ *		Predict the class of a query: nw_predict, nw_classify and
+ *		nw_predict_proba.
  */
 #include "postgres.h"
-
-#include <limits.h>
-#include <math.h>
 
 #include "rows.h"
 #include "sql/args.h"
@@ -14,7 +11,6 @@
 PG_FUNCTION_INFO_V1(nw_predict);
 PG_FUNCTION_INFO_V1(nw_classify);
 PG_FUNCTION_INFO_V1(nw_predict_proba);
-PG_FUNCTION_INFO_V1(nw_regress);
 
 /*
  * nw_predict(query, support text, classes, exclude, min_confidence float8,
@@ -132,49 +128,4 @@ nw_predict_proba(PG_FUNCTION_ARGS)
 		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;
-}
-
-/* Read a label as a finite number. */
-static double
-label_number(NwBytes label, const char *set)
-{
-	char *text = pnstrdup(label.data, label.len);
-	char *end;
-	double number;
-
-	errno = 0;
-	number = strtod(text, &end);
-	if (end == text || *end != '\0' || !isfinite(number))
-		ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-		                errmsg("label \"%s\" of set \"%s\" is not a finite number", text, set),
-		                errhint("nw_regress needs a set with numeric labels.")));
-	pfree(text);
-	return number;
-}
-
-/*
- * nw_regress(query, support text, exclude, empty_ok boolean) returns float8
- *
- * The mean of the labels under the classes' shares of the mass, added up in the byte
- * order of the labels like everything else.
- */
-Datum
-nw_regress(PG_FUNCTION_ARGS)
-{
-	NwCall call;
-	NwTally *tally;
-	double mean = 0;
-
-	if (!nw_call_arguments(&call, fcinfo, 1))
-		PG_RETURN_NULL();
-	nw_exclude_argument(&call, fcinfo, 2);
-	nw_empty_argument(&call, fcinfo, 3);
-
-	tally = nw_call_tally(&call);
-	if (tally == NULL)
-		PG_RETURN_NULL();
-	for (int i = 0; i < tally->verdict.n; i++)
-		mean += nw_verdict_share(&tally->verdict, i) *
-		        label_number(nw_tally_label(tally, i), call.support);
-	PG_RETURN_FLOAT8(mean);
 }

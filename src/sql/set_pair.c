@@ -32,13 +32,14 @@ took_part(const NwSetPair *pair)
 
 /* Settle leave_one_out for sets that cannot leave a row out. */
 static void
-settle_centroids(const NwSetPair *pair, int asked)
+settle_centroids(NwSetPair *pair, int asked)
 {
 	if (asked > 0)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		                errmsg("leave_one_out is not possible with centroids"),
 		                errdetail("A centroid is made of many rows.")));
-	if (took_part(pair))
+	pair->took_part = took_part(pair);
+	if (pair->took_part)
 		ereport(NOTICE,
 		        (errmsg("queries of set \"%s\" took part in making set \"%s\"",
 		                pair->queries->set->name, pair->support->set->name),

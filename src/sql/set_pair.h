@@ -21,6 +21,7 @@ typedef struct NwSetPair
 	NwSource *queries;  /* NULL where the caller named none */
 	bool leave_one_out; /* such a query does without itself */
 	bool same_vector;   /* and is one only where its vector is the support's, too */
+	bool took_part;     /* queries are among the rows that centroids were made of */
 } NwSetPair;
 
 extern void nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg,

@@ -10,6 +10,7 @@ import time
 
 import calibration
 import case
+import conformal
 import diagnosis
 import distillation
 import ece
@@ -23,6 +24,7 @@ PARTS = {
     "ece": ece.run,
     "evaluation": evaluation.run,
     "calibration": calibration.run,
+    "conformal": conformal.run,
     "distillation": distillation.run,
     "influence": influence.run,
     "diagnosis": diagnosis.run,

@@ -84,6 +84,12 @@ class Server:
             lines.append("\t".join(copy_field(f) for f in fields) + "\n")
         self.run("".join(lines) + "\\.\n")
 
+    def index(self, table, dim, half=False):
+        """Create an nw index on a table that was loaded."""
+        kind = "halfvec" if half else "vector"
+        self.run(f"ALTER TABLE {table} ALTER embedding TYPE {kind}({dim}); "
+                 f"CREATE INDEX ON {table} USING nw (embedding) INCLUDE (label);")
+
     def register(self, name, table, **options):
         """Register a set."""
         more = "".join(f", {k} => " + ("NULL" if v is None else repr(v))

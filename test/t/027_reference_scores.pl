@@ -167,6 +167,35 @@ foreach my $values (
 }
 like(as_role('eve', q{INSERT INTO h.nw_saved (name, tau, score_kind, scored_at, scores) VALUES ('mine', 1, 'residual', now(), '{1}')}), qr/cannot be restored from these values/, 'nor with what a set has');
 
+# Everybody who may predict from a set uses its scores, and sees none of them
+is(as_role('alice', q{SELECT guarantee FROM h.nw_conformal('s', 'mine', leave_one_out => true)}), 'estimate', 'the owner scores rows of one table');
+my $ask = q{SELECT string_agg(h.nw_plausible(embedding, 's', 0.8)::text, ' ' ORDER BY id) FROM public.t};
+is(as_role('bob', $ask), as_role('alice', $ask), 'others get the same answers');
+isnt(as_role('bob', $ask), '', 'and get some');
+is(as_role('bob', 'SELECT count(*) FROM h.nw_reference_scores'), '0', 'without seeing the scores');
+like(as_role('bob', q{SELECT h.nw_conformal('s', 'mine')}), qr/must be owner of set "s"/, 'nor do they score anew');
+like(as_role('bob', qq{SELECT h.$_}), qr/permission denied for set "p"/, "nor from prototypes: $_")
+  foreach (q{nw_plausible('[1,1]', 'p')}, q{nw_conformal_evaluate('p', 'mine')}, q{nw_regress_interval('[1,1]', 'p')}, q{nw_evaluate_regression('p', 'mine')}, q{nw_conformal('p', 'mine')});
+$node->safe_psql('one', 'REVOKE SELECT ON public.t FROM PUBLIC');
+like(as_role('bob', q{SELECT h.nw_plausible('[1,1]', 's')}), qr/permission denied for table t/, 'nor without a right to the rows');
+$node->safe_psql('one', 'GRANT SELECT ON public.t TO PUBLIC');
+
+# Restored scores answer as before
+$node->command_ok([ 'pg_dump', '-f', "$dir/answers.sql", '-d', $node->connstr('one') ], 'dump');
+$node->safe_psql('postgres', 'CREATE DATABASE answers TEMPLATE template0');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/answers.sql", '-d', $node->connstr('answers') ], 'restore');
+is(result('answers', $ask), as_role('alice', $ask), 'plausible labels are the same');
+
+# Two who score one set take turns, and a change of the set in the meantime is no silent one
+my $first = $node->background_psql('one', on_error_stop => 0);
+$first->query_safe(q{SET SESSION AUTHORIZATION alice; BEGIN; SELECT h.nw_conformal('s')});
+like(as_role('aide', q{SET lock_timeout = '200ms'; SELECT h.nw_conformal('s', method => 'adaptive')}), qr/canceling statement due to lock timeout/, 'a second one waits for the first');
+like(as_role('aide', q{SET lock_timeout = '200ms'; SELECT h.nw_set_tau('s', 3)}), qr/canceling statement due to lock timeout/, 'as does a change of the set');
+$first->query_safe('COMMIT');
+$first->quit;
+is(as_role('aide', q{SELECT scored_by FROM h.nw_conformal('s', method => 'adaptive'); SELECT string_agg(kind, ' ' ORDER BY kind) FROM h.nw_reference_scores WHERE set = 's'}),
+	"adaptive\nadaptive residual", 'and replaces what it left');
+
 # Prototypes that are added
 $node->safe_psql('one', q{SET ROLE eve; SELECT h.nw_distill('mine', 'hers', calibrate => false)});
 write_scores('hers', 'threshold', 'NULL', 2);
