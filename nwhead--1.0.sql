@@ -441,109 +441,121 @@ COMMENT ON FUNCTION @extschema@.nw_twice_top_rows(internal) IS
 
 CREATE FUNCTION @extschema@.nw_predict(query anyelement, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false)
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
+	min_typicality float8 DEFAULT 0)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, text, anycompatiblearray, text[], float8, boolean) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, text, anycompatiblearray, text[], float8, boolean, float8) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
-	empty_ok boolean DEFAULT false)
+	empty_ok boolean DEFAULT false,
+	min_typicality float8 DEFAULT 0)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, numeric[], float8, boolean) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, numeric[], float8, boolean, float8) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false)
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
+	min_typicality float8 DEFAULT 0)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, uuid[], float8, boolean) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(anyelement, bpchar, anycompatiblearray, uuid[], float8, boolean, float8) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query text, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false)
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
+	min_typicality float8 DEFAULT 0)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(text, text, anycompatiblearray, text[], float8, boolean) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(text, text, anycompatiblearray, text[], float8, boolean, float8) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
-	empty_ok boolean DEFAULT false)
+	empty_ok boolean DEFAULT false,
+	min_typicality float8 DEFAULT 0)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, numeric[], float8, boolean) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, numeric[], float8, boolean, float8) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_predict(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
-	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false)
+	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
+	min_typicality float8 DEFAULT 0)
 RETURNS text LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict';
-COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, uuid[], float8, boolean) IS
+COMMENT ON FUNCTION @extschema@.nw_predict(text, bpchar, anycompatiblearray, uuid[], float8, boolean, float8) IS
 	'the most probable label of a query';
 
 CREATE FUNCTION @extschema@.nw_classify(query anyelement, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
-	OUT label text, OUT confidence float8)
+	min_typicality float8 DEFAULT 0,
+	OUT label text, OUT confidence float8, OUT typicality float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, text, anycompatiblearray, text[], float8, boolean) IS
-	'the most probable label of a query, and its probability';
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, text, anycompatiblearray, text[], float8, boolean, float8) IS
+	'the most probable label of a query, its probability, and how typical the query is';
 
 CREATE FUNCTION @extschema@.nw_classify(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
 	empty_ok boolean DEFAULT false,
-	OUT label text, OUT confidence float8)
+	min_typicality float8 DEFAULT 0,
+	OUT label text, OUT confidence float8, OUT typicality float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, numeric[], float8, boolean) IS
-	'the most probable label of a query, and its probability';
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, numeric[], float8, boolean, float8) IS
+	'the most probable label of a query, its probability, and how typical the query is';
 
 CREATE FUNCTION @extschema@.nw_classify(query anyelement, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
-	OUT label text, OUT confidence float8)
+	min_typicality float8 DEFAULT 0,
+	OUT label text, OUT confidence float8, OUT typicality float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, uuid[], float8, boolean) IS
-	'the most probable label of a query, and its probability';
+COMMENT ON FUNCTION @extschema@.nw_classify(anyelement, bpchar, anycompatiblearray, uuid[], float8, boolean, float8) IS
+	'the most probable label of a query, its probability, and how typical the query is';
 
 CREATE FUNCTION @extschema@.nw_classify(query text, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
-	OUT label text, OUT confidence float8)
+	min_typicality float8 DEFAULT 0,
+	OUT label text, OUT confidence float8, OUT typicality float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(text, text, anycompatiblearray, text[], float8, boolean) IS
-	'the most probable label of a query, and its probability';
+COMMENT ON FUNCTION @extschema@.nw_classify(text, text, anycompatiblearray, text[], float8, boolean, float8) IS
+	'the most probable label of a query, its probability, and how typical the query is';
 
 CREATE FUNCTION @extschema@.nw_classify(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, min_confidence float8 DEFAULT NULL,
 	empty_ok boolean DEFAULT false,
-	OUT label text, OUT confidence float8)
+	min_typicality float8 DEFAULT 0,
+	OUT label text, OUT confidence float8, OUT typicality float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, numeric[], float8, boolean) IS
-	'the most probable label of a query, and its probability';
+COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, numeric[], float8, boolean, float8) IS
+	'the most probable label of a query, its probability, and how typical the query is';
 
 CREATE FUNCTION @extschema@.nw_classify(query text, support bpchar,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude uuid[] DEFAULT NULL,
 	min_confidence float8 DEFAULT NULL, empty_ok boolean DEFAULT false,
-	OUT label text, OUT confidence float8)
+	min_typicality float8 DEFAULT 0,
+	OUT label text, OUT confidence float8, OUT typicality float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_classify';
-COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, uuid[], float8, boolean) IS
-	'the most probable label of a query, and its probability';
+COMMENT ON FUNCTION @extschema@.nw_classify(text, bpchar, anycompatiblearray, uuid[], float8, boolean, float8) IS
+	'the most probable label of a query, its probability, and how typical the query is';
 
 CREATE FUNCTION @extschema@.nw_predict_proba(query anyelement, support text,
 	classes anycompatiblearray DEFAULT NULL::text[], exclude text[] DEFAULT NULL,
@@ -998,7 +1010,7 @@ CREATE FUNCTION @extschema@.nw_predict_set(support text, queries text,
 	OUT query_id text, OUT truth text, OUT label text, OUT confidence float8,
 	OUT truth_probability float8, OUT loss float8,
 	OUT support_set text, OUT query_set text, OUT tau float8,
-	OUT brier float8)
+	OUT brier float8, OUT typicality float8)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_predict_set';
 COMMENT ON FUNCTION @extschema@.nw_predict_set(text, text, boolean) IS
@@ -1131,6 +1143,26 @@ RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_conformal_evaluate';
 COMMENT ON FUNCTION @extschema@.nw_conformal_evaluate(text, text, float8, boolean) IS
 	'how many labels of a set are among the plausible ones, and how many these are';
+
+CREATE FUNCTION @extschema@.nw_learn_typicality(support text,
+	queries text DEFAULT NULL, k int DEFAULT 5, leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT k int, OUT n bigint,
+	OUT median_distance float8, OUT largest_distance float8,
+	OUT least_typicality float8)
+RETURNS record LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'nw_learn_typicality';
+COMMENT ON FUNCTION @extschema@.nw_learn_typicality(text, text, int, boolean) IS
+	'let a set tell how typical a query is';
+
+CREATE FUNCTION @extschema@.nw_drift(support text, queries text,
+	leave_one_out boolean DEFAULT NULL,
+	OUT support_set text, OUT query_set text, OUT k int, OUT n bigint,
+	OUT mean_typicality float8, OUT below_1_percent float8,
+	OUT below_5_percent float8, OUT ks float8, OUT p_value float8, OUT verdict text)
+RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
+AS 'MODULE_PATHNAME', 'nw_drift';
+COMMENT ON FUNCTION @extschema@.nw_drift(text, text, boolean) IS
+	'whether queries are as typical of a set as its own rows';
 
 CREATE FUNCTION @extschema@.nw_distill(support text, name text,
 	mode text DEFAULT 'cluster', k int DEFAULT 1, seed bigint DEFAULT 0,

@@ -220,6 +220,7 @@ next_answer(NwBatch *batch, const float *x, int dim)
 	answer->own_row = -1;
 	nw_heaviest_init(&answer->tally.heaviest, batch->top, state->labels, state->block_mcxt);
 	nw_heaviest_init(&answer->tally.heaviest_others, batch->top, state->labels, state->block_mcxt);
+	nw_tally_seek_nearest(&answer->tally, batch->typical, state->block_mcxt);
 	if (state->kept)
 		answer->measure = state->kept + (Size) state->n * batch->support->n;
 	state->n++;
@@ -375,6 +376,18 @@ offer_heaviest(NwBatch *batch, NwAnswer *answer, const Rows *rows, const double 
 	}
 }
 
+/* Offer a query's measures to its list of the nearest supports. */
+static void
+offer_nearest(NwNearest *nearest, const double *measure, const double *score, int n)
+{
+	for (int j = 0; j < n; j++)
+	{
+		/* a row that is left out has that score */
+		if (nw_nearest_admits(nearest, measure[j]) && score[j] != -HUGE_VAL)
+			nw_nearest_add(nearest, measure[j]);
+	}
+}
+
 /* Add a query's scores to the masses of classes in any order. */
 static void
 scatter_scores(NwTally *tally, const Rows *rows, const double *score)
@@ -451,6 +464,8 @@ compare_rows(NwBatch *batch, const Rows *rows)
 			scatter_scores(tally, rows, score);
 		if (batch->top > 0)
 			offer_heaviest(batch, answer, rows, measure, score);
+		if (tally->nearest.k > 0)
+			offer_nearest(&tally->nearest, measure, score, rows->n);
 		if (state->kept)
 			memcpy(unconstify(double *, answer->measure) + rows->base, measure,
 			       rows->n * sizeof(double));

@@ -41,6 +41,7 @@ typedef struct NwBatch
 	bool unnamed;     /* the heaviest do without their ids */
 	bool by_truth;    /* as many of the truth's class are kept as of others */
 	bool measures;    /* keep every measure of a query */
+	const NwTypical *typical; /* what the nearest supports are compared with; NULL for nothing */
 	NwAnswerCallback callback;
 	void *arg;
 

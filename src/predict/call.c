@@ -16,6 +16,7 @@
 #include "predict/prototypes.h"
 #include "predict/route.h"
 #include "predict/statement_cache.h"
+#include "predict/typicality.h"
 
 /* So many ids are looked up one by one, rather than read with all rows. */
 #define NAMED_BY_INDEX 1000
@@ -34,6 +35,7 @@ typedef struct Asking
 	NwCacheKey key;
 	NwCacheState state;
 	NwSupport *support; /* packed rows; NULL where the route leads to rows */
+	const NwSet *set;   /* NULL where it was not looked up */
 	NwRoute route;
 	bool pack; /* rows that are read now, for later calls */
 } Asking;
@@ -100,6 +102,7 @@ begin(Asking *asking, const NwCall *call)
 	{
 		NwSource *source = nw_source_resolve(call->schema, nw_set_get(call->schema, call->support));
 
+		asking->set = source->set;
 		asking->support = nw_prototypes_find(source);
 		if (asking->support == NULL)
 			return begin_route(asking, source);
@@ -141,6 +144,29 @@ add_up(Asking *asking, NwTallying *tallying)
 	return tally;
 }
 
+/* Find what a query's distance is compared with, where the call wants that. */
+static const NwTypical *
+find_typical(const Asking *asking)
+{
+	const NwCall *call = asking->call;
+	const NwTypical *typical;
+
+	if (!call->typicality)
+		return NULL;
+
+	/* what the cache has may go while rows are read */
+	if (asking->state != NW_CACHE_PACKED)
+		typical = nw_typical_read(call->schema, asking->set);
+	else if (!nw_cache_find_typical(&asking->key, &typical))
+	{
+		typical = nw_typical_read(call->schema, nw_set_get(call->schema, call->support));
+		nw_cache_keep_typical(&asking->key, typical);
+	}
+	if (typical == NULL && call->must_be_told)
+		nw_report_no_typicality(call->support);
+	return typical;
+}
+
 /*
  * Compare a query with all rows of a set.  The answer has a class at least; it is NULL
  * where there is none and the call allows that.
@@ -151,6 +177,7 @@ nw_call_tally(const NwCall *call)
 	Asking asking;
 	NwTallying *tallying = begin(&asking, call);
 
+	nw_tally_seek_nearest(tallying->tally, find_typical(&asking), tallying->mcxt);
 	return add_up(&asking, tallying);
 }
 

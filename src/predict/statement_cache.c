@@ -69,7 +69,9 @@ typedef struct CacheEntry
 	bool stale;         /* something has changed: not to be used any more */
 	bool too_big;       /* for the cache */
 	NwSupport *support; /* the rows; NULL where they were only read */
-	Size bytes;         /* of the rows; 0 where they are not the cache's */
+	Size bytes;         /* of what is the cache's own of them */
+	bool typical_read;  /* typical is known, if only to be NULL */
+	NwTypical *typical; /* what distances are compared with */
 } CacheEntry;
 
 int nw_statement_cache = 256 * 1024;
@@ -188,13 +190,14 @@ nw_cache_find(const NwCacheKey *key, bool need_ids, NwSupport **support)
 	return NW_CACHE_NEW;
 }
 
-/* List all that a call reads: the registry, the relations of the rows, the roots. */
+/* List all that a call reads: tables of the extension's, the relations of the rows, the roots. */
 static List *
 list_relations(const NwCacheKey *key, const NwDependence *depends)
 {
-	Oid registry = nw_own_relid(key->schema, NW_REGISTRY);
+	List *own = list_make2_oid(nw_own_relid(key->schema, NW_REGISTRY),
+	                           nw_own_relid(key->schema, NW_REFERENCE));
 
-	return nw_running_add_roots(lcons_oid(registry, list_copy(depends->relids)));
+	return nw_running_add_roots(list_concat(own, depends->relids));
 }
 
 /* True where rows read now may be shown to later calls of the statement. */
@@ -339,6 +342,59 @@ nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *sup
 	}
 	dlist_push_head(&entries, &entry->node);
 	MemoryContextSwitchTo(caller);
+}
+
+/* The entry with packed rows that a call would use; NULL where there is none. */
+static CacheEntry *
+packed_entry(const NwCacheKey *key)
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, &entries)
+	{
+		CacheEntry *entry = dlist_container(CacheEntry, node, iter.cur);
+
+		if (entry->support && entry_matches(entry, key))
+			return entry;
+	}
+	return NULL;
+}
+
+/* Look for what an earlier call compared distances with; false where that is not known. */
+bool
+nw_cache_find_typical(const NwCacheKey *key, const NwTypical **typical)
+{
+	const CacheEntry *entry = packed_entry(key);
+
+	if (entry == NULL || !entry->typical_read)
+		return false;
+	*typical = entry->typical;
+	return true;
+}
+
+/* Keep a copy of what distances are compared with, beside packed rows, where it fits. */
+void
+nw_cache_keep_typical(const NwCacheKey *key, const NwTypical *typical)
+{
+	CacheEntry *entry = packed_entry(key);
+	Size size = typical ? typical->n * sizeof(double) : 0;
+
+	if (entry == NULL || entry->bytes + size > nw_cache_bound())
+		return;
+	if (typical)
+	{
+		double *distance = MemoryContextAlloc(entry->mcxt, Max(size, 1));
+
+		entry->typical = MemoryContextAlloc(entry->mcxt, sizeof(NwTypical));
+		*entry->typical = *typical;
+		entry->typical->distance = memcpy(distance, typical->distance, size);
+		entry->bytes += size;
+	}
+	entry->typical_read = true;
+
+	/* it is the one used last, so that it is not among those to go */
+	dlist_move_head(&entries, &entry->node);
+	(void) nw_cache_reserve(0);
 }
 
 /*

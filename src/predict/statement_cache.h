@@ -39,6 +39,8 @@ extern bool nw_cache_reserve(Size bytes);
 extern bool nw_cache_reserve_more(const NwSupport *support, Size bytes);
 extern void nw_cache_keep(const NwCacheKey *key, const NwDependence *depends, NwSupport *support,
                           bool too_big);
+extern bool nw_cache_find_typical(const NwCacheKey *key, const NwTypical **typical);
+extern void nw_cache_keep_typical(const NwCacheKey *key, const NwTypical *typical);
 extern void nw_cache_relation_changed(Oid relid);
 extern void nw_cache_init(void);
 

@@ -37,6 +37,17 @@ nw_tally_begin(const NwCall *call, NwKernel kernel, double tau, double temper, N
 	return tallying;
 }
 
+/* Have the nearest supports kept, to be compared with some distances; not where NULL. */
+void
+nw_tally_seek_nearest(NwTally *tally, const NwTypical *typical, MemoryContext mcxt)
+{
+	if (typical == NULL)
+		return;
+	tally->typical = typical;
+	nw_nearest_init(&tally->nearest, tally->query.kernel, typical->k,
+	                MemoryContextAlloc(mcxt, typical->k * sizeof(double)));
+}
+
 /* Complain about a query and a set of different dimensions. */
 void
 nw_report_dim(int query_dim, const char *set, int dim)
@@ -101,6 +112,36 @@ class_admitted(NwTallying *tallying, int class)
 	return *known != 0;
 }
 
+/* Say whether the caller leaves a row of the block out by its id. */
+static bool
+is_excluded(const NwTallying *tallying, int i)
+{
+	const NwByteSet *exclude = tallying->call->filter.exclude;
+	const char *id;
+
+	if (exclude == NULL)
+		return false;
+	id = tallying->block.id[i];
+	return id && nw_byteset_has(exclude, nw_bytes_of_string(id));
+}
+
+/*
+ * Offer the supports of the block to the list of the nearest: those of all classes, since
+ * it is everything known that a query may be far from, not what was asked for.
+ */
+static void
+offer_nearest(const NwTallying *tallying)
+{
+	const NwBlock *block = &tallying->block;
+	NwNearest *nearest = &tallying->tally->nearest;
+
+	for (int i = 0; i < block->n; i++)
+	{
+		if (nw_nearest_admits(nearest, block->measure[i]) && !is_excluded(tallying, i))
+			nw_nearest_add(nearest, block->measure[i]);
+	}
+}
+
 /* Leave out of the block what the caller's filter leaves out. */
 static void
 filter_block(NwTallying *tallying)
@@ -115,8 +156,7 @@ filter_block(NwTallying *tallying)
 	{
 		if (filter->classes && !class_admitted(tallying, block->class[i]))
 			continue;
-		if (filter->exclude && block->id[i] &&
-		    nw_byteset_has(filter->exclude, nw_bytes_of_string(block->id[i])))
+		if (is_excluded(tallying, i))
 			continue;
 		block->measure[kept] = block->measure[i];
 		block->score[kept] = block->score[i];
@@ -166,6 +206,8 @@ nw_tally_add_block(NwTallying *tallying)
 	uint64_t hi[NW_BLOCK_ROWS];
 	uint64_t lo[NW_BLOCK_ROWS];
 
+	if (tally->nearest.k > 0)
+		offer_nearest(tallying);
 	filter_block(tallying);
 	nw_tally_reserve(tally, tallying->mcxt, tallying->call->by_truth);
 	nw_simd->exp_split(block->score, block->n, bin, hi, lo);
@@ -281,4 +323,18 @@ double
 nw_tally_weight(const NwTally *tally, const NwHeavy *item)
 {
 	return nw_scaled_ratio(nw_scaled_exp(item->score), tally->verdict.total);
+}
+
+/* The rank of the query's distance among those that it is compared with. */
+int
+nw_tally_rank(const NwTally *tally)
+{
+	return nw_typical_rank(tally->typical, nw_nearest_distance(&tally->nearest, &tally->query));
+}
+
+/* The typicality of the query, which there is something to compare with for. */
+double
+nw_tally_typicality(const NwTally *tally)
+{
+	return nw_typicality(nw_tally_rank(tally), tally->typical->n);
 }

@@ -10,7 +10,9 @@
 #include "storage/itemptr.h"
 
 #include "math/kernel.h"
+#include "math/nearest.h"
 #include "math/removable.h"
+#include "math/typicality.h"
 #include "math/verdict.h"
 #include "predict/heaviest.h"
 #include "sets/filter.h"
@@ -32,6 +34,8 @@ typedef struct NwCall
 	NwBytes truth;        /* only where by_truth */
 	bool exclusive;       /* the caller has said which rows to leave out, if only none */
 	bool empty_ok;        /* no support is no error: there is no answer then */
+	bool typicality;      /* how far the query is from everything, where that can be told */
+	bool must_be_told;    /* where it cannot be told, that is an error */
 	bool once;            /* the query does not change from row to row */
 	MemoryContext caller; /* lives as long as the calling expression */
 } NwCall;
@@ -55,6 +59,8 @@ typedef struct NwTally
 	NwVerdict verdict;          /* once closed */
 	NwHeaviest heaviest;        /* the heaviest supports; of class truth only where by_truth */
 	NwHeaviest heaviest_others; /* those of the other classes, where by_truth */
+	NwNearest nearest;          /* of no k where nobody asked for them */
+	const NwTypical *typical;   /* what nearest is compared with; NULL for nothing */
 } NwTally;
 
 /* Some supports, measured. */
@@ -82,6 +88,7 @@ typedef struct NwTallying
 
 extern NwTallying *nw_tally_begin(const NwCall *call, NwKernel kernel, double tau, double temper,
                                   NwLabels *labels);
+extern void nw_tally_seek_nearest(NwTally *tally, const NwTypical *typical, MemoryContext mcxt);
 extern void nw_report_dim(int query_dim, const char *set, int dim);
 extern void nw_report_no_support(const char *set, bool left_out);
 extern void nw_tally_check_dim(const NwTallying *tallying, int dim);
@@ -93,5 +100,7 @@ extern bool nw_tally_close(NwTally *tally, MemoryContext mcxt);
 extern NwBytes nw_tally_label(const NwTally *tally, int place);
 extern int *nw_tally_ranking(NwTally *tally);
 extern double nw_tally_weight(const NwTally *tally, const NwHeavy *item);
+extern int nw_tally_rank(const NwTally *tally);
+extern double nw_tally_typicality(const NwTally *tally);
 
 #endif /* NW_PREDICT_TALLY_H */

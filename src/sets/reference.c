@@ -49,9 +49,10 @@ static const Maker makers[] = {
 	{"threshold", "nw_conformal", "method => 'threshold'", true, true},
 	{"adaptive", "nw_conformal", "method => 'adaptive'", true, true},
 	{"residual", "nw_conformal", "method => 'residual'", true, false},
+	{"neighbour", "nw_learn_typicality", NULL, false, false},
 };
 
-StaticAssertDecl(lengthof(makers) == NW_REFERENCE_RESIDUAL + 1, "one maker for each kind");
+StaticAssertDecl(lengthof(makers) == NW_REFERENCE_NEIGHBOUR + 1, "one maker for each kind");
 
 const char *
 nw_reference_name(NwReferenceKind kind)
@@ -164,6 +165,30 @@ begin_scan(Relation rel, const NwSet *set, const char *kind, Snapshot snapshot, 
 		nw_own_text_key(&keys[1], Anum_reference_kind, kind);
 	return systable_beginscan(rel, nw_own_index(rel, NW_REFERENCE, Anum_reference_set), true,
 	                          snapshot, kind ? 2 : 1, keys);
+}
+
+/* Say whether a set has scores of a kind, and all of them hold for the set as it is. */
+bool
+nw_reference_is_current(Oid schema, const NwSet *set, NwReferenceKind kind)
+{
+	Relation rel = nw_own_open(schema, NW_REFERENCE, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan = begin_scan(rel, set, makers[kind].kind, GetActiveSnapshot(), keys);
+	HeapTuple tuple;
+	bool any = false;
+	bool current = true;
+
+	while (current && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool isnull;
+		Datum version = heap_getattr(tuple, Anum_reference_version, RelationGetDescr(rel), &isnull);
+
+		any = true;
+		current = isnull || DatumGetInt64(version) == set->version;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return any && current;
 }
 
 /*

@@ -19,7 +19,8 @@ typedef enum NwReferenceKind
 {
 	NW_REFERENCE_THRESHOLD, /* 1 - the probability of the truth */
 	NW_REFERENCE_ADAPTIVE,  /* the probability of the truth and all that is more probable */
-	NW_REFERENCE_RESIDUAL   /* the distance between a numeric label and its prediction */
+	NW_REFERENCE_RESIDUAL,  /* the distance between a numeric label and its prediction */
+	NW_REFERENCE_NEIGHBOUR  /* the distance to the k-th neighbour */
 } NwReferenceKind;
 
 /* The scores of one class, or of all. */
@@ -53,6 +54,7 @@ typedef struct NwReferenceState
 
 extern const char *nw_reference_name(NwReferenceKind kind);
 extern bool nw_reference_parse(const char *name, NwReferenceKind *kind);
+extern bool nw_reference_is_current(Oid schema, const NwSet *set, NwReferenceKind kind);
 extern NwReferences *nw_reference_read(Oid schema, const NwSet *set, NwReferenceKind kind);
 extern const NwReference *nw_reference_find(const NwReferences *references, NwBytes class);
 extern void nw_reference_replace(Oid schema, const NwSet *set, NwReferenceKind kind,

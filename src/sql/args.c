@@ -93,20 +93,37 @@ nw_top_argument(FunctionCallInfo fcinfo, int arg)
 	return top;
 }
 
+/* Read a bound between 0 and 1; 0 where it is null. */
+double
+nw_bound_argument(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	double bound;
+
+	if (PG_ARGISNULL(arg))
+		return 0;
+	bound = PG_GETARG_FLOAT8(arg);
+	if (!(bound >= 0 && bound <= 1))
+		ereport(ERROR,
+		        (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+		         errmsg("%s must be between 0 and 1, not %s", name, float8out_internal(bound))));
+	return bound;
+}
+
 /* Read the min_confidence argument; 0 where it is null. */
 double
 nw_confidence_argument(FunctionCallInfo fcinfo, int arg)
 {
-	double confidence;
+	return nw_bound_argument(fcinfo, arg, "min_confidence");
+}
 
-	if (PG_ARGISNULL(arg))
-		return 0;
-	confidence = PG_GETARG_FLOAT8(arg);
-	if (!(confidence >= 0 && confidence <= 1))
-		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-		                errmsg("min_confidence must be between 0 and 1, not %s",
-		                       float8out_internal(confidence))));
-	return confidence;
+/* Read the min_typicality argument, and insist on a typicality where it is above 0. */
+double
+nw_typicality_argument(NwCall *call, FunctionCallInfo fcinfo, int arg)
+{
+	double bound = nw_bound_argument(fcinfo, arg, "min_typicality");
+
+	call->typicality = call->must_be_told = bound > 0;
+	return bound;
 }
 
 /* Insist on a number of bins that makes sense. */

@@ -21,7 +21,9 @@ extern char *nw_text_argument(FunctionCallInfo fcinfo, int arg, const char *name
 extern double nw_tau_argument(FunctionCallInfo fcinfo, int arg);
 extern double nw_temper_argument(FunctionCallInfo fcinfo, int arg);
 extern int nw_top_argument(FunctionCallInfo fcinfo, int arg);
+extern double nw_bound_argument(FunctionCallInfo fcinfo, int arg, const char *name);
 extern double nw_confidence_argument(FunctionCallInfo fcinfo, int arg);
+extern double nw_typicality_argument(NwCall *call, FunctionCallInfo fcinfo, int arg);
 extern int nw_bins_argument(FunctionCallInfo fcinfo, int arg);
 extern void nw_check_bins(int bins);
 extern void nw_check_same_bins(int64 a, int64 b);

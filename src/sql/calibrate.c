@@ -6,7 +6,7 @@
 
 #include "utils/snapmgr.h"
 
-#include "math/random.h"
+#include "math/sample.h"
 #include "predict/statement_cache.h"
 #include "predict/temperature.h"
 #include "rows.h"
@@ -136,15 +136,13 @@ static int64 *
 choose_sample(int64 n, int max, int *chosen)
 {
 	int64 *rows = palloc(Max(Min(n, max), 1) * sizeof(int64));
-	NwRandom random;
-	int64 left = n;
+	NwSample sample;
 
-	nw_random_seed(&random, 0);
+	nw_sample_begin(&sample, n, max);
 	*chosen = 0;
-	for (int64 i = 0; i < n; i++, left--)
+	for (int64 i = 0; i < n; i++)
 	{
-		/* each row with the odds that leave exactly max in the end */
-		if ((int64) nw_random_below(&random, left) < Min(n, max) - *chosen)
+		if (nw_sample_next(&sample))
 			rows[(*chosen)++] = i;
 	}
 	return rows;

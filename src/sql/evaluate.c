@@ -10,6 +10,7 @@
 #include "math/calibration_bins.h"
 #include "math/sum.h"
 #include "predict/batch.h"
+#include "predict/typicality.h"
 #include "rows.h"
 #include "sql/args.h"
 #include "sql/set_pair.h"
@@ -72,26 +73,30 @@ put_prediction(const NwAnswer *answer, void *arg)
 {
 	Predictions *predictions = arg;
 	int best = nw_verdict_winner(&answer->tally.verdict);
-	Datum values[7 + NW_SET_PAIR_COLUMNS];
-	bool nulls[7 + NW_SET_PAIR_COLUMNS] = {false};
-	int last = 6 + NW_SET_PAIR_COLUMNS;
+	Datum values[8 + NW_SET_PAIR_COLUMNS];
+	bool nulls[8 + NW_SET_PAIR_COLUMNS] = {false};
+	int brier = 6 + NW_SET_PAIR_COLUMNS;
+	int typicality = brier + 1;
 
 	values[0] = nw_text_or_null(answer->query_id, &nulls[0]);
-	nulls[1] = nulls[4] = nulls[5] = nulls[last] = !answer->labelled;
+	nulls[1] = nulls[4] = nulls[5] = nulls[brier] = !answer->labelled;
 	values[1] = nulls[1] ? (Datum) 0 : nw_bytes_datum(answer->truth);
 	values[2] = nw_bytes_datum(nw_tally_label(&answer->tally, best));
 	values[3] = Float8GetDatum(nw_verdict_probability(&answer->tally.verdict, best));
 	values[4] = Float8GetDatum(truth_probability(answer));
 	values[5] = Float8GetDatum(loss(answer));
 	nw_set_pair_values(predictions->pair, predictions->pair->support->set->tau, values + 6);
-	values[last] = Float8GetDatum(nulls[last] ? 0 : brier_score(answer));
+	values[brier] = Float8GetDatum(nulls[brier] ? 0 : brier_score(answer));
+	nulls[typicality] = answer->tally.typical == NULL;
+	values[typicality] =
+		Float8GetDatum(nulls[typicality] ? 0 : nw_tally_typicality(&answer->tally));
 	nw_rows_put(predictions->rows, values, nulls);
 }
 
 /*
  * nw_predict_set(support text, queries text, leave_one_out boolean)
  * returns table (query_id, truth, label, confidence, truth_probability, loss,
- * support, queries, tau, brier)
+ * support, queries, tau, brier, typicality)
  */
 Datum
 nw_predict_set(PG_FUNCTION_ARGS)
@@ -104,6 +109,7 @@ nw_predict_set(PG_FUNCTION_ARGS)
 	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
 	predictions.rows = nw_rows_begin(fcinfo);
 	nw_set_pair_batch(&pair, &batch, put_prediction, &predictions);
+	batch.typical = nw_typical_read(pair.schema, pair.support->set);
 	nw_batch_run(&batch, pair.queries);
 	return (Datum) 0;
 }

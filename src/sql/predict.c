@@ -14,7 +14,7 @@ PG_FUNCTION_INFO_V1(nw_predict_proba);
 
 /*
  * nw_predict(query, support text, classes, exclude, min_confidence float8,
- *			  empty_ok boolean) returns text
+ *			  empty_ok boolean, min_typicality float8) returns text
  */
 Datum
 nw_predict(PG_FUNCTION_ARGS)
@@ -23,6 +23,7 @@ nw_predict(PG_FUNCTION_ARGS)
 	NwTally *tally;
 	NwBytes label;
 	double min_confidence;
+	double min_typicality;
 	int best;
 
 	if (!nw_call_arguments(&call, fcinfo, 1))
@@ -31,7 +32,8 @@ nw_predict(PG_FUNCTION_ARGS)
 	nw_exclude_argument(&call, fcinfo, 3);
 	min_confidence = nw_confidence_argument(fcinfo, 4);
 	nw_empty_argument(&call, fcinfo, 5);
-	if (min_confidence == 0)
+	min_typicality = nw_typicality_argument(&call, fcinfo, 6);
+	if (min_confidence == 0 && min_typicality == 0)
 	{
 		label = nw_call_label(&call);
 		if (label.data == NULL)
@@ -42,14 +44,16 @@ nw_predict(PG_FUNCTION_ARGS)
 	if (tally == NULL)
 		PG_RETURN_NULL();
 	best = nw_verdict_winner(&tally->verdict);
-	if (nw_verdict_probability(&tally->verdict, best) < min_confidence)
+	if (nw_verdict_probability(&tally->verdict, best) < min_confidence ||
+	    (min_typicality > 0 && nw_tally_typicality(tally) < min_typicality))
 		PG_RETURN_NULL();
 	return nw_bytes_datum(nw_tally_label(tally, best));
 }
 
 /*
  * nw_classify(query, support text, classes, exclude, min_confidence float8,
- *			   empty_ok boolean, OUT label text, OUT confidence float8)
+ *			   empty_ok boolean, min_typicality float8, OUT label text,
+ *			   OUT confidence float8, OUT typicality float8)
  */
 Datum
 nw_classify(PG_FUNCTION_ARGS)
@@ -57,10 +61,12 @@ nw_classify(PG_FUNCTION_ARGS)
 	NwCall call;
 	NwTally *tally;
 	TupleDesc desc;
-	Datum values[2];
-	bool nulls[2] = {false, false};
+	Datum values[3];
+	bool nulls[3] = {false};
 	double min_confidence;
+	double min_typicality;
 	double confidence;
+	double typicality;
 	int best;
 
 	if (!nw_call_arguments(&call, fcinfo, 1))
@@ -69,6 +75,8 @@ nw_classify(PG_FUNCTION_ARGS)
 	nw_exclude_argument(&call, fcinfo, 3);
 	min_confidence = nw_confidence_argument(fcinfo, 4);
 	nw_empty_argument(&call, fcinfo, 5);
+	min_typicality = nw_typicality_argument(&call, fcinfo, 6);
+	call.typicality = true;
 	desc = nw_row_type(fcinfo);
 
 	tally = nw_call_tally(&call);
@@ -76,9 +84,12 @@ nw_classify(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	best = nw_verdict_winner(&tally->verdict);
 	confidence = nw_verdict_probability(&tally->verdict, best);
+	typicality = tally->typical ? nw_tally_typicality(tally) : 0;
 	values[0] = nw_bytes_datum(nw_tally_label(tally, best));
 	values[1] = Float8GetDatum(confidence);
-	nulls[0] = confidence < min_confidence;
+	values[2] = Float8GetDatum(typicality);
+	nulls[0] = confidence < min_confidence || typicality < min_typicality;
+	nulls[2] = tally->typical == NULL;
 	return nw_row_datum(desc, values, nulls);
 }
 

@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
-#include "utils/float.h"
 
 #include "grow.h"
 #include "math/sum.h"
@@ -24,21 +23,6 @@
 
 PG_FUNCTION_INFO_V1(nw_predict_tags);
 PG_FUNCTION_INFO_V1(nw_evaluate_tags);
-
-/* Read a bound on probabilities. */
-static double
-min_probability_argument(FunctionCallInfo fcinfo, int arg)
-{
-	double probability;
-
-	nw_check_argument(fcinfo, arg, "min_probability");
-	probability = PG_GETARG_FLOAT8(arg);
-	if (!(probability >= 0 && probability <= 1))
-		ereport(ERROR, (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-		                errmsg("min_probability must be between 0 and 1, not %s",
-		                       float8out_internal(probability))));
-	return probability;
-}
 
 /* A tag and its mass. */
 typedef struct Ranked
@@ -105,9 +89,11 @@ nw_predict_tags(PG_FUNCTION_ARGS)
 	NwScaled total;
 	const Ranked *ranked;
 	int top = nw_top_argument(fcinfo, 3);
-	double min_probability = min_probability_argument(fcinfo, 4);
+	double min_probability;
 	int n;
 
+	nw_check_argument(fcinfo, 4, "min_probability");
+	min_probability = nw_bound_argument(fcinfo, 4, "min_probability");
 	rows = nw_rows_begin(fcinfo);
 	if (!nw_call_arguments(&call, fcinfo, 1))
 		return (Datum) 0;
@@ -249,7 +235,8 @@ nw_evaluate_tags(PG_FUNCTION_ARGS)
 	const int *order;
 
 	nw_check_argument(fcinfo, 1, "queries");
-	evaluation.min_probability = min_probability_argument(fcinfo, 2);
+	nw_check_argument(fcinfo, 2, "min_probability");
+	evaluation.min_probability = nw_bound_argument(fcinfo, 2, "min_probability");
 	nw_set_pair_init(&pair, fcinfo, 0, 1, 3);
 	sources[0] = pair.support;
 	sources[1] = pair.queries;

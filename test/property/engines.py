@@ -207,6 +207,10 @@ def script(sets):
             yield change + ";\n"
         yield (f"SELECT nw_register('{s.name}', '{s.table}', kernel => '{s.kernel}',"
                f" tau => {s.tau!r}) \\g /dev/null\n")
+        # a set of too few rows learns nothing, and has no typicality
+        yield ("SET nwhead.statement_cache = '64MB';\n"
+               f"SELECT engine_ask('nw_learn_typicality(''{s.name}'', k => 3)') \\g /dev/null\n"
+               "SET nwhead.statement_cache = 0;\n")
         for q, classes, top, truth in s.queries:
             array = "NULL" if classes is None else "ARRAY[" + ",".join(quote(c) for c in classes) + "]"
             literal = "quote_literal(%s) || '::%s'" % (quote(vector_text(q)), kind)

@@ -19,6 +19,7 @@ import influence
 import mislabels
 import shapley
 import tags
+import typicality
 from server import Server
 
 PARTS = {
@@ -32,6 +33,7 @@ PARTS = {
     "mislabels": mislabels.run,
     "shapley": shapley.run,
     "tags": tags.run,
+    "typicality": typicality.run,
 }
 
 
