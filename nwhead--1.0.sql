@@ -57,8 +57,8 @@ CREATE TABLE @extschema@.nw_registry (
 	label name,
 	id name,
 	weight name,
-	kernel text NOT NULL,
-	tau float8 NOT NULL,
+	kernel text,
+	tau float8,
 	k int4,
 	seed int8,
 	dim int4,
@@ -72,7 +72,9 @@ CREATE TABLE @extschema@.nw_registry (
 	distilled_at timestamptz,
 	distilled_rows int8,
 	distilled_changes int8,
-	temper float8 NOT NULL
+	temper float8 NOT NULL,
+	members text[],
+	shares float8[]
 ) USING heap;
 GRANT SELECT ON @extschema@.nw_registry TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_registry IS
@@ -85,15 +87,17 @@ COMMENT ON FUNCTION @extschema@.nw_is_owner(regrole) IS
 	'whether the caller has the privileges of a role that owns sets';
 
 CREATE FUNCTION @extschema@.nw_set_status(mode text, schema name, relation name,
-	embedding name, label name, id name, weight name, dim int)
+	embedding name, label name, id name, weight name, dim int,
+	members text[] DEFAULT NULL)
 RETURNS text LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'nw_set_status';
-COMMENT ON FUNCTION @extschema@.nw_set_status(text, name, name, name, name, name, name, int) IS
+COMMENT ON FUNCTION @extschema@.nw_set_status(text, name, name, name, name, name, name, int, text[]) IS
 	'whether the catalogs still have what a set names';
 
 CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 	SELECT r.name, r.mode, r.parent,
-		   pg_catalog.format('%I.%I', r.schema, r.relation) AS relation,
+		   CASE WHEN r.relation IS NOT NULL
+			THEN pg_catalog.format('%I.%I', r.schema, r.relation) END AS relation,
 		   r.embedding, r.label, r.id, r.weight,
 		   r.kernel, r.tau, r.k, r.seed, r.dim,
 		   (SELECT o.rolname
@@ -101,9 +105,9 @@ CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 			 WHERE o.oid OPERATOR(pg_catalog.=) r.owner) AS owner,
 		   r.model,
 		   @extschema@.nw_set_status(r.mode, r.schema, r.relation, r.embedding,
-			r.label, r.id, r.weight, r.dim) AS status,
+			r.label, r.id, r.weight, r.dim, r.members) AS status,
 		   r.calibrated_at, r.calibrated_rows, r.distilled_at, r.distilled_rows,
-		   r.balance, r.temper
+		   r.balance, r.temper, r.members, r.shares
 	  FROM @extschema@.nw_registry AS r;
 
 GRANT SELECT ON @extschema@.nw_sets TO PUBLIC;
@@ -132,6 +136,14 @@ RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_alter_set';
 COMMENT ON FUNCTION @extschema@.nw_alter_set(text, text, regclass, name, name, name, name, text, float8, text, text, float8) IS
 	'rename a set, or change what it says of its rows';
+
+CREATE FUNCTION @extschema@.nw_register_mixture(name text, sets text[],
+	weights float8[] DEFAULT NULL, replace boolean DEFAULT false,
+	temper float8 DEFAULT NULL)
+RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'nw_register_mixture';
+COMMENT ON FUNCTION @extschema@.nw_register_mixture(text, text[], float8[], boolean, float8) IS
+	'register a set whose predictions are the average of those of other sets';
 
 CREATE FUNCTION @extschema@.nw_unregister(name text)
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
@@ -321,6 +333,8 @@ CREATE TABLE @extschema@.nw_saved (
 	members int8,
 	source_id text,
 	mass float8,
+	mixture text[],
+	shares float8[],
 	CONSTRAINT nw_restored_by_trigger CHECK (false)
 ) USING heap;
 COMMENT ON TABLE @extschema@.nw_saved IS
@@ -351,7 +365,8 @@ CREATE FUNCTION pg_catalog.nw_dump(OUT name text, OUT owner name,
 	OUT calibrated_at timestamptz,
 	OUT calibrated_rows int8, OUT distilled_at timestamptz,
 	OUT distilled_rows int8, OUT temper float8, OUT class text, OUT ordinal int4, OUT vector vector,
-	OUT members int8, OUT source_id text, OUT mass float8)
+	OUT members int8, OUT source_id text, OUT mass float8, OUT mixture text[],
+	OUT shares float8[])
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'nw_dump';
 COMMENT ON FUNCTION pg_catalog.nw_dump() IS
@@ -564,7 +579,7 @@ CREATE FUNCTION @extschema@.nw_weights(query anyelement, support text,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -575,7 +590,7 @@ CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -586,7 +601,7 @@ CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -597,7 +612,7 @@ CREATE FUNCTION @extschema@.nw_weights(query text, support text,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -608,7 +623,7 @@ CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -619,7 +634,7 @@ CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -720,7 +735,7 @@ CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support t
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -731,7 +746,7 @@ CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support b
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -742,7 +757,7 @@ CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support b
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -753,7 +768,7 @@ CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support text,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -764,7 +779,7 @@ CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -775,7 +790,7 @@ CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';

@@ -45,10 +45,12 @@ enum
 	Anum_balance,
 	Anum_calibrated, /* when, at how many rows and changes */
 	Anum_distilled = Anum_calibrated + 3,
-	Anum_temper = Anum_distilled + 3
+	Anum_temper = Anum_distilled + 3,
+	Anum_members,
+	Anum_shares
 };
 
-#define NW_REGISTRY_COLUMNS Anum_temper
+#define NW_REGISTRY_COLUMNS Anum_shares
 
 /* Columns of prototypes and diagnoses by which rows are found. */
 #define Anum_prototype_set 1
@@ -67,6 +69,11 @@ extern char *nw_own_get_text(const Datum *values, const bool *nulls, int column)
 extern char *nw_own_get_name(const Datum *values, const bool *nulls, int column);
 extern void nw_own_put_text(Datum *values, bool *nulls, int column, const char *text);
 extern void nw_own_put_name(Datum *values, bool *nulls, int column, const char *name);
+extern char **nw_own_get_texts(const Datum *values, const bool *nulls, int column, int *n);
+extern double *nw_own_get_numbers(const Datum *values, const bool *nulls, int column, int *n);
+extern void nw_own_put_texts(Datum *values, bool *nulls, int column, char *const *texts, int n);
+extern void nw_own_put_numbers(Datum *values, bool *nulls, int column, const double *numbers,
+                               int n);
 extern void nw_own_init(void);
 
 #endif /* NW_SETS_OWN_TABLES_H */

@@ -158,6 +158,7 @@ nw_regress(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	nw_exclude_argument(&call, fcinfo, 2);
 	nw_empty_argument(&call, fcinfo, 3);
+	call.shares = true;
 
 	tally = nw_call_tally(&call);
 	if (tally == NULL)

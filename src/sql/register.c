@@ -17,6 +17,7 @@
 #include "sets/advice.h"
 #include "sets/balance.h"
 #include "sets/extension.h"
+#include "sets/members.h"
 #include "sets/registry.h"
 #include "sets/scan.h"
 #include "sql/args.h"
@@ -147,7 +148,7 @@ apply_arguments(FunctionCallInfo fcinfo, const Places *place, NwSet *set)
 		set->balance = nw_balance_check(text_to_cstring(PG_GETARG_TEXT_PP(place->balance)));
 	if (!PG_ARGISNULL(place->temper))
 		set->temper = nw_temper_argument(fcinfo, place->temper);
-	if (set->balance && set->label == NULL)
+	if (set->balance && set->label == NULL && !nw_set_is_mixture(set))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		                errmsg("set \"%s\" has no labels to balance", set->name)));
 }
@@ -231,6 +232,8 @@ nw_register(PG_FUNCTION_ARGS)
 	if (old)
 	{
 		nw_set_check_owner(schema, old);
+		if (nw_set_is_mixture(old))
+			nw_members_report(old);
 		set = *old;
 		set.set_id = 0;
 		set.parent = NULL;
@@ -259,6 +262,9 @@ nw_register(PG_FUNCTION_ARGS)
 static void
 check_change(Oid schema, const NwSet *old, const NwSet *set, bool rows_named)
 {
+	if (nw_set_is_mixture(old) && (rows_named || set->kernel != old->kernel ||
+	                               set->tau != old->tau || set->model || set->balance))
+		nw_members_report(old);
 	if (nw_set_is_distilled(old) &&
 	    (rows_named || set->kernel != old->kernel || !nw_same_name(set->balance, old->balance)))
 		ereport(ERROR,
@@ -309,6 +315,19 @@ nw_alter_set(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Warn of a mixture that a set is missing in. */
+static void
+warn_mixture(const NwSet *set, void *arg)
+{
+	const char *member = arg;
+
+	if (nw_set_has_member(set, member))
+		ereport(
+			WARNING,
+			(errmsg("set \"%s\" was a member of mixture \"%s\"", member, set->name),
+		     errdetail("The mixture answers nothing until there is a set of that name again.")));
+}
+
 /* nw_unregister(name text) returns void */
 Datum
 nw_unregister(PG_FUNCTION_ARGS)
@@ -317,6 +336,7 @@ nw_unregister(PG_FUNCTION_ARGS)
 	char *name = nw_text_argument(fcinfo, 0, "name");
 
 	nw_set_delete(schema, get_own_set(schema, name));
+	nw_set_each(schema, warn_mixture, name);
 	PopActiveSnapshot();
 	PG_RETURN_VOID();
 }
@@ -331,6 +351,8 @@ nw_set_tau(PG_FUNCTION_ARGS)
 	NwSet *old = get_own_set(schema, name);
 	NwSet set = *old;
 
+	if (nw_set_is_mixture(old))
+		nw_members_report(old);
 	set.tau = tau;
 	change_set(schema, old, &set);
 	PopActiveSnapshot();

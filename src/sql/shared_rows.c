@@ -20,6 +20,7 @@
 #include "math/random.h"
 #include "sets/labels.h"
 #include "sets/scan.h"
+#include "sql/args.h"
 #include "sql/shared_rows.h"
 
 /* Queries looked at. */
@@ -227,7 +228,11 @@ find_equal(const NwTally *tally, const NwHeaviest *list)
 {
 	for (int i = 0; i < list->n; i++)
 	{
-		if (nw_query_distance(&tally->query, list->item[i].measure) < EQUAL_DISTANCE)
+		const NwHeavy *item = &list->item[i];
+
+		/* a product is no distance */
+		if (nw_tally_of_item(tally, item)->query.kernel != NW_DOT &&
+		    nw_tally_distance(tally, item) < EQUAL_DISTANCE)
 			return i;
 	}
 	return -1;
@@ -243,7 +248,7 @@ nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *t
 	const NwHeaviest *list = &tally->heaviest;
 	int place;
 
-	if (fcinfo->flinfo->fn_extra || call->exclusive || tally->query.kernel == NW_DOT)
+	if (fcinfo->flinfo->fn_extra || call->exclusive)
 		return;
 	place = find_equal(tally, list);
 	if (place < 0)
@@ -256,7 +261,8 @@ nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *t
 	fcinfo->flinfo->fn_extra = fcinfo->flinfo;
 	ereport(
 		WARNING,
-		(errmsg("query is probably a row of set \"%s\"", call->support),
+		(errmsg("query is probably a row of set \"%s\"",
+	            nw_item_member(call, tally, &list->item[place])),
 	     errdetail("The support with id \"%s\" is at distance 0.", list->item[place].id),
 	     errhint(
 			 "Pass exclude => ARRAY[id] to answer it without itself, or exclude => '{}' if this is meant.")));
