@@ -233,7 +233,9 @@ nw_register(PG_FUNCTION_ARGS)
 	{
 		nw_set_check_owner(schema, old);
 		if (nw_set_is_mixture(old))
-			nw_members_report(old);
+			ereport(ERROR,
+			        (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("set \"%s\" is a mixture", name),
+			         errhint("Choose another name, or remove the set with nw_unregister.")));
 		set = *old;
 		set.set_id = 0;
 		set.parent = NULL;
