@@ -817,7 +817,7 @@ CREATE FUNCTION @extschema@.nw_evaluate(support text, queries text,
 	OUT support_set text, OUT query_set text, OUT tau float8,
 	OUT n bigint, OUT unlabelled bigint, OUT unseen bigint,
 	OUT error_rate float8, OUT nll float8, OUT brier float8, OUT ece float8,
-	OUT mce float8, OUT label_match float8)
+	OUT mce float8, OUT label_match float8, OUT temper float8)
 RETURNS record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 AS 'MODULE_PATHNAME', 'nw_evaluate';
 COMMENT ON FUNCTION @extschema@.nw_evaluate(text, text, int, boolean) IS

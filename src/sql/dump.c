@@ -293,13 +293,12 @@ restore_mixture(Oid schema, const Datum *values, const bool *nulls)
 	set.name = nw_own_get_text(values, nulls, Saved_name);
 	set.members = nw_own_get_texts(values, nulls, Saved_mixture, &set.nmembers);
 	set.shares = nw_own_get_numbers(values, nulls, Saved_shares, &nshares);
-	check_saved(set.name && set.name[0] && !nulls[Saved_temper] && set.nmembers > 0 &&
-	                set.nmembers <= NW_MAX_MEMBERS && nshares == set.nmembers &&
-	                nw_shares_are_valid(set.shares, nshares),
+	check_saved(set.name && set.name[0] && set.nmembers > 0 && set.nmembers <= NW_MAX_MEMBERS &&
+	                nshares == set.nmembers && nw_shares_are_valid(set.shares, nshares),
 	            set.name);
 	for (int i = Saved_parent; i < Saved_mixture; i++)
 		check_saved(nulls[i] || i == Saved_centroids || i == Saved_temper, set.name);
-	set.temper = DatumGetFloat8(values[Saved_temper]);
+	set.temper = nulls[Saved_temper] ? 1 : DatumGetFloat8(values[Saved_temper]);
 	nw_check_temper(set.temper);
 	insert_restored(schema, &set, values, nulls);
 }
@@ -328,7 +327,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	set.weight = nw_own_get_name(values, nulls, Saved_weight);
 	check_saved(set.name && set.name[0] && set.mode && set.schema && set.relation &&
 	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids] &&
-	                !nulls[Saved_temper] && nulls[Saved_mixture] && nulls[Saved_shares],
+	                nulls[Saved_mixture] && nulls[Saved_shares],
 	            set.name);
 	set.kernel = nw_check_kernel(kernel);
 	set.tau = DatumGetFloat8(values[Saved_tau]);
@@ -342,7 +341,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 		set.balance = nw_balance_check(nw_own_get_text(values, nulls, Saved_balance));
 	set.calibrated = restore_stamp(values, nulls, Saved_calibrated);
 	set.distilled = restore_stamp(values, nulls, Saved_distilled);
-	set.temper = DatumGetFloat8(values[Saved_temper]);
+	set.temper = nulls[Saved_temper] ? 1 : DatumGetFloat8(values[Saved_temper]);
 	nw_check_temper(set.temper);
 	check_saved(set.k >= 0 && set.dim >= 0 && set.dim <= NW_MAX_DIM &&
 	                nw_set_is_distilled(&set) == (set.k > 0) && set.calibrated.rows >= -1 &&

@@ -158,7 +158,7 @@ add_scores(const NwAnswer *answer, void *arg)
 /*
  * nw_evaluate(support text, queries text, bins int, leave_one_out boolean)
  * returns (support, queries, tau, n, unlabelled, unseen, error_rate, nll,
- * brier, ece, mce, label_match)
+ * brier, ece, mce, label_match, temper)
  */
 Datum
 nw_evaluate(PG_FUNCTION_ARGS)
@@ -168,8 +168,8 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	NwBatch batch;
 	Scores scores = {0};
 	TupleDesc desc;
-	Datum values[NW_SET_PAIR_COLUMNS + 9];
-	bool nulls[NW_SET_PAIR_COLUMNS + 9] = {false};
+	Datum values[NW_SET_PAIR_COLUMNS + 10];
+	bool nulls[NW_SET_PAIR_COLUMNS + 10] = {false};
 	int v = NW_SET_PAIR_COLUMNS;
 
 	nw_check_argument(fcinfo, 1, "queries");
@@ -204,6 +204,7 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	nulls[v] = scores.heaviest == 0 ||
 	           nw_batch_smallest_class(&batch) < MATCH_SUPPORTS + (pair.leave_one_out ? 1 : 0);
 	values[v++] = Float8GetDatum((double) scores.matches / Max(scores.heaviest, 1));
+	values[v++] = Float8GetDatum(pair.support->set->temper);
 	return nw_row_datum(desc, values, nulls);
 }
 

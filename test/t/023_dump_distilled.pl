@@ -34,7 +34,7 @@ sub make_sets
 	my ($schema) = @_;
 	return qq{
 		CREATE TABLE public.birds AS SELECT i AS id, ARRAY[i % 7, i % 5]::real[] AS e, 'it''s "' || i % 3 || '"\t' AS label FROM generate_series(1, 40) AS i;
-		SELECT $schema.nw_register('birds', 'public.birds_v', tau => 0.5, model => 'a "model" sha256:00');
+		SELECT $schema.nw_register('birds', 'public.birds_v', tau => 0.5, temper => 0.3, model => 'a "model" sha256:00');
 		SELECT $schema.nw_distill('birds', 'means', k => 2);
 		SELECT $schema.nw_distill('birds', 'the "rows"', 'closest', 3, weights => 'members');
 		SELECT $schema.nw_distill('birds', 'some', 'random', 4, seed => -7, calibrate => false);

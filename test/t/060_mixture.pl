@@ -121,8 +121,7 @@ my %bad = (
 	'a null' => q{('x', 'mixture', false, 1, '{open,NULL}', '{1,1}', NULL)},
 	'a share that is none' => q{('x', 'mixture', false, 1, '{open}', '{NaN}', NULL)},
 	'two dimensions' => q{('x', 'mixture', false, 1, '{{open}}', '{{1}}', NULL)},
-	'a temperature' => q{('x', 'mixture', false, 1, '{open}', '{1}', 2)},
-	'no temper' => q{('x', 'mixture', false, NULL, '{open}', '{1}', NULL)});
+	'a temperature' => q{('x', 'mixture', false, 1, '{open}', '{1}', 2)});
 foreach my $what (sort keys %bad)
 {
 	my (undef, undef, $stderr) = $node->psql('plain',

@@ -10,6 +10,42 @@
 
 #define CLASSES 12
 
+/* Check the probabilities of a verdict at some tempers. */
+static void
+check_tempered(NwVerdict *verdict, const long double *sum)
+{
+	static const double tempers[] = {0.001, 0.1, 0.7, 1.5, 1000, 1};
+	int winner = nw_verdict_winner(verdict);
+
+	for (int t = 0; verdict->n > 0 && t < 6; t++)
+	{
+		long double total = 0;
+
+		nw_verdict_temper(verdict, tempers[t]);
+		CHECK(nw_verdict_winner(verdict) == winner, "temper %g: another winner", tempers[t]);
+		for (int i = 0; i < verdict->n; i++)
+			total += powl(sum[verdict->class[i]] / sum[verdict->class[winner]], 1 / tempers[t]);
+		for (int i = 0; i < verdict->n; i++)
+		{
+			long double power =
+				powl(sum[verdict->class[i]] / sum[verdict->class[winner]], 1 / tempers[t]);
+			double probability = nw_verdict_probability(verdict, i);
+			double log_probability = nw_verdict_log_probability(verdict, i);
+
+			CHECK(fabsl(probability - power / total) < 2e-12L, "temper %g: probability %g",
+			      tempers[t], probability);
+			CHECK(fabsl(log_probability - (logl(power) - logl(total))) <=
+			          1e-11L * (1 - logl(power)),
+			      "temper %g: logarithm %g", tempers[t], log_probability);
+			if (tempers[t] == 1)
+				CHECK(probability == nw_verdict_share(verdict, i), "a share");
+		}
+	}
+	CHECK(!nw_temper_is_valid(0) && !nw_temper_is_valid(NAN) && !nw_temper_is_valid(HUGE_VAL) &&
+	          nw_temper_is_valid(1),
+	      "valid tempers");
+}
+
 /* Check verdicts over random masses, in a random order of classes. */
 static void
 check_verdicts(void)
@@ -77,6 +113,7 @@ check_verdicts(void)
 			place++;
 		}
 		CHECK(verdict.n == place, "%d classes, not %d", place, verdict.n);
+		check_tempered(&verdict, sum);
 
 		/* without the winner, the best of the others wins */
 		if (verdict.n > 1)
