@@ -16,6 +16,7 @@ import ece
 import evaluation
 import influence
 import mislabels
+import mixture
 from server import Server
 
 PARTS = {
@@ -26,6 +27,7 @@ PARTS = {
     "influence": influence.run,
     "diagnosis": diagnosis.run,
     "mislabels": mislabels.run,
+    "mixture": mixture.run,
 }
 
 
