@@ -20,7 +20,7 @@ SELECT nw_distill('near', 'small', 'cluster', k => 2, calibrate => false);
 SELECT nw_register_mixture('both', '{near,far}', '{1,3}');
 SELECT nw_register_mixture('all', '{near,far,head,small}');
 SELECT nw_register_mixture('one', '{far}', '{0.1}');
-SELECT name, mode, relation, kernel, tau, temper, members, shares, status FROM nw_sets
+SELECT name, mode, relation, kernel, tau, dim, temper, members, shares, status FROM nw_sets
  WHERE mode = 'mixture' ORDER BY name;
 CREATE TABLE q (id int PRIMARY KEY, label text, x vector(2));
 INSERT INTO q SELECT g, (ARRAY['a','b','c','d','e'])[1 + g % 5],

@@ -689,7 +689,7 @@ nw_batch_ask_own(NwBatch *batch, int64 row)
 		flush_queries(batch);
 }
 
-/* Say whether all queries were to leave themselves out, or there were none. */
+/* False where queries were to leave themselves out, and none was found in the support. */
 bool
 nw_batch_left_out(const NwBatch *batch)
 {

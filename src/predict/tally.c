@@ -290,6 +290,13 @@ nw_tally_of_item(const NwTally *tally, const NwHeavy *item)
 	return tally->nmembers > 0 ? tally->member[item->member].tally : tally;
 }
 
+/* The member of a mixture that a support is in; NULL for any other set. */
+const char *
+nw_tally_member(const NwTally *tally, const NwHeavy *item)
+{
+	return tally->nmembers > 0 ? tally->member[item->member].name : NULL;
+}
+
 /* All shares of a mixture's members. */
 static NwScaled
 all_shares(const NwTally *tally)

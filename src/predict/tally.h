@@ -107,6 +107,7 @@ extern bool nw_tally_close(NwTally *tally, MemoryContext mcxt);
 extern NwBytes nw_tally_label(const NwTally *tally, int place);
 extern int *nw_tally_ranking(NwTally *tally);
 extern const NwTally *nw_tally_of_item(const NwTally *tally, const NwHeavy *item);
+extern const char *nw_tally_member(const NwTally *tally, const NwHeavy *item);
 extern double nw_tally_share(const NwTally *tally, int member);
 extern double nw_tally_weight(const NwTally *tally, const NwHeavy *item);
 extern double nw_tally_distance(const NwTally *tally, const NwHeavy *item);

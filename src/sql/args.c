@@ -278,10 +278,3 @@ nw_empty_argument(NwCall *call, FunctionCallInfo fcinfo, int arg)
 {
 	call->empty_ok = !PG_ARGISNULL(arg) && PG_GETARG_BOOL(arg);
 }
-
-/* The set that a support is in: the one that was asked, or the member of a mixture. */
-const char *
-nw_item_member(const NwCall *call, const NwTally *tally, const NwHeavy *item)
-{
-	return tally->nmembers > 0 ? tally->member[item->member].name : call->support;
-}

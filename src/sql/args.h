@@ -32,6 +32,4 @@ extern void nw_classes_argument(NwCall *call, FunctionCallInfo fcinfo, int arg);
 extern void nw_exclude_argument(NwCall *call, FunctionCallInfo fcinfo, int arg);
 extern void nw_empty_argument(NwCall *call, FunctionCallInfo fcinfo, int arg);
 
-extern const char *nw_item_member(const NwCall *call, const NwTally *tally, const NwHeavy *item);
-
 #endif /* NW_SQL_ARGS_H */

@@ -297,7 +297,10 @@ restore_mixture(Oid schema, const Datum *values, const bool *nulls)
 	                nshares == set.nmembers && nw_shares_are_valid(set.shares, nshares),
 	            set.name);
 	for (int i = Saved_parent; i < Saved_mixture; i++)
-		check_saved(nulls[i] || i == Saved_centroids || i == Saved_temper, set.name);
+		check_saved(nulls[i] || i == Saved_dim || i == Saved_centroids || i == Saved_temper,
+		            set.name);
+	set.dim = nulls[Saved_dim] ? 0 : DatumGetInt32(values[Saved_dim]);
+	check_saved(set.dim >= 0 && set.dim <= NW_MAX_DIM, set.name);
 	set.temper = nulls[Saved_temper] ? 1 : DatumGetFloat8(values[Saved_temper]);
 	nw_check_temper(set.temper);
 	insert_restored(schema, &set, values, nulls);

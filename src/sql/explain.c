@@ -34,7 +34,7 @@ put_probabilities(JsonbInState *json, NwTally *tally)
 
 /* Write the supports that a prediction rests on, the heaviest first. */
 static void
-put_reasons(JsonbInState *json, const NwCall *call, const NwTally *tally)
+put_reasons(JsonbInState *json, const NwTally *tally)
 {
 	nw_push_jsonb(json, WJB_BEGIN_ARRAY, NULL);
 	for (int i = 0; i < tally->heaviest.n; i++)
@@ -56,7 +56,7 @@ put_reasons(JsonbInState *json, const NwCall *call, const NwTally *tally)
 		if (tally->nmembers > 0)
 		{
 			nw_json_key(json, "member");
-			nw_json_text(json, WJB_VALUE, nw_bytes_of_string(nw_item_member(call, tally, item)));
+			nw_json_text(json, WJB_VALUE, nw_bytes_of_string(nw_tally_member(tally, item)));
 		}
 		nw_push_jsonb(json, WJB_END_OBJECT, NULL);
 		CHECK_FOR_INTERRUPTS();
@@ -122,7 +122,7 @@ nw_explain(PG_FUNCTION_ARGS)
 	nw_json_key(&json, "probabilities");
 	put_probabilities(&json, tally);
 	nw_json_key(&json, "reasons");
-	put_reasons(&json, &call, tally);
+	put_reasons(&json, tally);
 	nw_json_key(&json, "support");
 	nw_json_text(&json, WJB_VALUE, nw_bytes_of_string(call.support));
 	nw_json_key(&json, "tau");

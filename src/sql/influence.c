@@ -175,7 +175,7 @@ put_items(ReturnSetInfo *rows, const NwCall *call, const NwTally *tally, const N
 		                   Float8GetDatum(items[i].influence),
 		                   CStringGetTextDatum(effect),
 		                   Int32GetDatum(i + 1),
-		                   CStringGetTextDatum(nw_item_member(call, tally, item))};
+		                   nw_text_or_null(nw_tally_member(tally, item), &nulls[7])};
 
 		/* a truth without support has no loss to change */
 		nulls[4] = nulls[5] = truth_class < 0;

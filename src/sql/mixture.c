@@ -18,6 +18,7 @@
 #include "sets/members.h"
 #include "sets/registry.h"
 #include "sql/args.h"
+#include "sql/set_pair.h"
 
 #define TAKEN_HINT "Pass replace => true to give it other members."
 
@@ -92,21 +93,15 @@ compare_members(const void *a, const void *b)
 	return (key_x > key_y) - (key_x < key_y);
 }
 
-/* Insist that a query can be compared with both of two members. */
+/* Insist that one query can be compared with both of two members. */
 static void
-check_alike(const NwSet *a, const NwSet *b)
+check_dims(const NwSet *a, const NwSet *b)
 {
 	if (a->dim > 0 && b->dim > 0 && a->dim != b->dim)
 		ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
 		                errmsg("set \"%s\" has %d dimensions, but set \"%s\" has %d", a->name,
 		                       a->dim, b->name, b->dim),
 		                errdetail("One query is compared with all members of a mixture.")));
-	if (a->model && b->model && strcmp(a->model, b->model) != 0)
-		ereport(
-			WARNING,
-			(errmsg("sets \"%s\" and \"%s\" have vectors of different models", a->name, b->name),
-		     errdetail("Their models are \"%s\" and \"%s\".", a->model, b->model),
-		     errhint("Compare vectors of one model; correct a wrong name with nw_alter_set.")));
 }
 
 /* Look the members up, and keep them as they are until the transaction ends. */
@@ -126,8 +121,11 @@ hold_members(Oid schema, NwSet *set)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			     errmsg("set \"%s\" has no labels", set->members[i]),
 			     errdetail("It was registered with label => NULL and can only serve as queries.")));
+		for (int j = 0; j < i; j++)
+			check_dims(member[j], member[i]);
 		if (i > 0)
-			check_alike(member[0], member[i]);
+			nw_warn_of_models(member[0], member[i]);
+		set->dim = Max(set->dim, member[i]->dim);
 	}
 	qsort(member, set->nmembers, sizeof(NwSet *), compare_members);
 	for (int i = 0; i < set->nmembers; i++)

@@ -82,8 +82,8 @@ settle_leave_one_out(NwSetPair *pair, int asked)
 }
 
 /* Warn of vectors that different models made: their distances mean nothing. */
-static void
-warn_models(const NwSet *support, const NwSet *queries)
+void
+nw_warn_of_models(const NwSet *support, const NwSet *queries)
 {
 	if (support->model && queries->model && strcmp(support->model, queries->model) != 0)
 		ereport(WARNING,
@@ -129,7 +129,7 @@ nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, int 
 	}
 	pair->queries = find_queries(pair, fcinfo, queries_arg);
 	settle_leave_one_out(pair, asked);
-	warn_models(pair->support->set, pair->queries->set);
+	nw_warn_of_models(pair->support->set, pair->queries->set);
 }
 
 /* Pair each member of a mixture with the queries. */
@@ -155,7 +155,7 @@ pair_members(NwSetPair *pair, NwSet *set, FunctionCallInfo fcinfo, int queries_a
 	for (int i = 0; i < set->nmembers; i++)
 	{
 		settle_leave_one_out(&pair->member[i], asked);
-		warn_models(pair->member[i].support->set, pair->queries->set);
+		nw_warn_of_models(pair->member[i].support->set, pair->queries->set);
 	}
 }
 

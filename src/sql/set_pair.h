@@ -38,6 +38,7 @@ extern void nw_set_pair_batch(const NwSetPair *pair, NwBatch *batch, NwAnswerCal
 #define NW_SET_PAIR_COLUMNS 3
 
 extern void nw_set_pair_values(const NwSetPair *pair, double tau, Datum *values);
+extern void nw_warn_of_models(const NwSet *support, const NwSet *queries);
 extern void nw_set_pair_nulls(const NwSetPair *pair, bool *nulls);
 
 #endif /* NW_SQL_SET_PAIR_H */

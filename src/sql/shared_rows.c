@@ -20,7 +20,6 @@
 #include "math/random.h"
 #include "sets/labels.h"
 #include "sets/scan.h"
-#include "sql/args.h"
 #include "sql/shared_rows.h"
 
 /* Queries looked at. */
@@ -246,6 +245,7 @@ void
 nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *tally)
 {
 	const NwHeaviest *list = &tally->heaviest;
+	const char *member;
 	int place;
 
 	if (fcinfo->flinfo->fn_extra || call->exclusive)
@@ -259,10 +259,10 @@ nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *t
 	if (place < 0 || list->item[place].id == NULL)
 		return;
 	fcinfo->flinfo->fn_extra = fcinfo->flinfo;
+	member = nw_tally_member(tally, &list->item[place]);
 	ereport(
 		WARNING,
-		(errmsg("query is probably a row of set \"%s\"",
-	            nw_item_member(call, tally, &list->item[place])),
+		(errmsg("query is probably a row of set \"%s\"", member ? member : call->support),
 	     errdetail("The support with id \"%s\" is at distance 0.", list->item[place].id),
 	     errhint(
 			 "Pass exclude => ARRAY[id] to answer it without itself, or exclude => '{}' if this is meant.")));

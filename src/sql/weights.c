@@ -44,7 +44,7 @@ nw_weights(PG_FUNCTION_ARGS)
 		                   Float8GetDatum(nw_tally_distance(tally, item)),
 		                   Float8GetDatum(nw_tally_weight(tally, item)),
 		                   Int32GetDatum(i + 1),
-		                   CStringGetTextDatum(nw_item_member(&call, tally, item))};
+		                   nw_text_or_null(nw_tally_member(tally, item), &nulls[5])};
 
 		nw_rows_put(rows, values, nulls);
 	}

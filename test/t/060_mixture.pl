@@ -31,7 +31,7 @@ $node->safe_psql(
 	CREATE ROLE mixer;
 	GRANT CREATE ON SCHEMA public TO owner, mixer;
 	CREATE TABLE open_rows (id int, embedding vector(2), label text, reader name DEFAULT 'other');
-	INSERT INTO open_rows VALUES (1, '[0,0]', 'gull'), (2, '[4,0]', 'heron'), (3, '[0,4]', 'gull', 'owner');
+	INSERT INTO open_rows VALUES (1, '[0,0]', 'gull', 'other'), (2, '[4,0]', 'heron', 'other'), (3, '[0,4]', 'gull', 'owner');
 	CREATE TABLE secret_rows (id int, embedding vector(2), label text);
 	INSERT INTO secret_rows VALUES (7001, '[0,0]', 'hidden'), (7002, '[4,0]', 'heron');
 	CREATE TABLE q (id int, embedding vector(2), label text);
