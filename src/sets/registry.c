@@ -150,7 +150,7 @@ decode_members(NwSet *set, const Datum *values, const bool *nulls)
 	set->shares = nw_own_get_numbers(values, nulls, Anum_shares - 1, &nshares);
 	set->tau = 1;
 	return set->nmembers >= 1 && set->nmembers <= NW_MAX_MEMBERS && nshares == set->nmembers &&
-	       nw_shares_are_valid(set->shares, nshares);
+	       nw_set_shares_are_valid(set->shares, nshares);
 }
 
 /* Say whether a set that is no mixture has what it takes. */
@@ -244,7 +244,7 @@ nw_set_has_member(const NwSet *set, const char *name)
 
 /* Say whether members can have such shares. */
 bool
-nw_shares_are_valid(const double *shares, int n)
+nw_set_shares_are_valid(const double *shares, int n)
 {
 	for (int i = 0; i < n; i++)
 	{
@@ -478,6 +478,25 @@ nw_set_hold(Oid schema, const NwSet *set)
 	rel = nw_own_open(schema, NW_REGISTRY, AccessShareLock);
 	heap_freetuple(find_unchanged(rel, set, true));
 	table_close(rel, AccessShareLock);
+}
+
+/* Compare two sets by the locks of their names, for qsort. */
+static int
+compare_set_locks(const void *a, const void *b)
+{
+	uint32 key_a = lock_key((*(NwSet *const *) a)->name);
+	uint32 key_b = lock_key((*(NwSet *const *) b)->name);
+
+	return (key_a > key_b) - (key_a < key_b);
+}
+
+/* Keep several sets likewise, in an order that all share; they are put in it. */
+void
+nw_set_hold_all(Oid schema, NwSet **sets, int n)
+{
+	qsort(sets, n, sizeof(NwSet *), compare_set_locks);
+	for (int i = 0; i < n; i++)
+		nw_set_hold(schema, sets[i]);
 }
 
 static void

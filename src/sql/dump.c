@@ -294,7 +294,7 @@ restore_mixture(Oid schema, const Datum *values, const bool *nulls)
 	set.members = nw_own_get_texts(values, nulls, Saved_mixture, &set.nmembers);
 	set.shares = nw_own_get_numbers(values, nulls, Saved_shares, &nshares);
 	check_saved(set.name && set.name[0] && set.nmembers > 0 && set.nmembers <= NW_MAX_MEMBERS &&
-	                nshares == set.nmembers && nw_shares_are_valid(set.shares, nshares),
+	                nshares == set.nmembers && nw_set_shares_are_valid(set.shares, nshares),
 	            set.name);
 	for (int i = Saved_parent; i < Saved_mixture; i++)
 		check_saved(nulls[i] || i == Saved_dim || i == Saved_centroids || i == Saved_temper,

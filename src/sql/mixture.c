@@ -4,10 +4,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
-#include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -72,25 +68,13 @@ shares_argument(FunctionCallInfo fcinfo, int arg, NwSet *set)
 		                       set->nmembers)));
 	for (int i = 0; i < n; i++)
 	{
-		if (!nw_shares_are_valid(&set->shares[i], 1))
+		if (!nw_set_shares_are_valid(&set->shares[i], 1))
 			ereport(ERROR,
 			        (errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 			         errmsg("weights must be positive and finite, not %s",
 			                float8out_internal(set->shares[i])),
 			         errhint("A set that is to have no weight is left out of the mixture.")));
 	}
-}
-
-/* Compare two names as locks are ordered, for qsort. */
-static int
-compare_members(const void *a, const void *b)
-{
-	const NwSet *x = *(NwSet *const *) a;
-	const NwSet *y = *(NwSet *const *) b;
-	uint32 key_x = hash_bytes((const unsigned char *) x->name, (int) strlen(x->name));
-	uint32 key_y = hash_bytes((const unsigned char *) y->name, (int) strlen(y->name));
-
-	return (key_x > key_y) - (key_x < key_y);
 }
 
 /* Insist that one query can be compared with both of two members. */
@@ -127,9 +111,7 @@ hold_members(Oid schema, NwSet *set)
 			nw_warn_of_models(member[0], member[i]);
 		set->dim = Max(set->dim, member[i]->dim);
 	}
-	qsort(member, set->nmembers, sizeof(NwSet *), compare_members);
-	for (int i = 0; i < set->nmembers; i++)
-		nw_set_hold(schema, member[i]);
+	nw_set_hold_all(schema, member, set->nmembers);
 }
 
 /*

@@ -64,7 +64,7 @@ my %calls = (
 	nw_class_report => q{SELECT * FROM nw_class_report('%s', 'q')},
 	nw_reliability => q{SELECT * FROM nw_reliability('%s', 'q')},
 	nw_coverage => q{SELECT * FROM nw_coverage('%s', 'q')},
-	nw_threshold => q{SELECT * FROM nw_threshold('%s', 'q')});
+	nw_threshold => q{SELECT * FROM nw_threshold('%s', 'q', 0.5)});
 
 foreach my $function (sort keys %calls)
 {
