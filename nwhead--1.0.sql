@@ -57,8 +57,8 @@ CREATE TABLE @extschema@.nw_registry (
 	label name,
 	id name,
 	weight name,
-	kernel text NOT NULL,
-	tau float8 NOT NULL,
+	kernel text,
+	tau float8,
 	k int4,
 	seed int8,
 	dim int4,
@@ -73,7 +73,9 @@ CREATE TABLE @extschema@.nw_registry (
 	distilled_rows int8,
 	distilled_changes int8,
 	temper float8 NOT NULL,
-	tags boolean NOT NULL
+	tags boolean NOT NULL,
+	members text[],
+	shares float8[]
 ) USING heap;
 GRANT SELECT ON @extschema@.nw_registry TO PUBLIC;
 COMMENT ON TABLE @extschema@.nw_registry IS
@@ -86,15 +88,17 @@ COMMENT ON FUNCTION @extschema@.nw_is_owner(regrole) IS
 	'whether the caller has the privileges of a role that owns sets';
 
 CREATE FUNCTION @extschema@.nw_set_status(mode text, schema name, relation name,
-	embedding name, label name, id name, weight name, dim int)
+	embedding name, label name, id name, weight name, dim int,
+	members text[] DEFAULT NULL)
 RETURNS text LANGUAGE c STABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'nw_set_status';
-COMMENT ON FUNCTION @extschema@.nw_set_status(text, name, name, name, name, name, name, int) IS
+COMMENT ON FUNCTION @extschema@.nw_set_status(text, name, name, name, name, name, name, int, text[]) IS
 	'whether the catalogs still have what a set names';
 
 CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 	SELECT r.name, r.mode, r.parent,
-		   pg_catalog.format('%I.%I', r.schema, r.relation) AS relation,
+		   CASE WHEN r.relation IS NOT NULL
+			THEN pg_catalog.format('%I.%I', r.schema, r.relation) END AS relation,
 		   r.embedding, r.label, r.id, r.weight,
 		   r.kernel, r.tau, r.k, r.seed, r.dim,
 		   (SELECT o.rolname
@@ -102,9 +106,9 @@ CREATE VIEW @extschema@.nw_sets WITH (security_invoker) AS
 			 WHERE o.oid OPERATOR(pg_catalog.=) r.owner) AS owner,
 		   r.model,
 		   @extschema@.nw_set_status(r.mode, r.schema, r.relation, r.embedding,
-			r.label, r.id, r.weight, r.dim) AS status,
+			r.label, r.id, r.weight, r.dim, r.members) AS status,
 		   r.calibrated_at, r.calibrated_rows, r.distilled_at, r.distilled_rows,
-		   r.balance, r.temper, r.tags
+		   r.balance, r.temper, r.tags, r.members, r.shares
 	  FROM @extschema@.nw_registry AS r;
 
 GRANT SELECT ON @extschema@.nw_sets TO PUBLIC;
@@ -134,6 +138,14 @@ RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'nw_alter_set';
 COMMENT ON FUNCTION @extschema@.nw_alter_set(text, text, regclass, name, name, name, name, text, float8, text, text, float8, boolean) IS
 	'rename a set, or change what it says of its rows';
+
+CREATE FUNCTION @extschema@.nw_register_mixture(name text, sets text[],
+	weights float8[] DEFAULT NULL, replace boolean DEFAULT false,
+	temper float8 DEFAULT NULL)
+RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'nw_register_mixture';
+COMMENT ON FUNCTION @extschema@.nw_register_mixture(text, text[], float8[], boolean, float8) IS
+	'register a set whose predictions are the average of those of other sets';
 
 CREATE FUNCTION @extschema@.nw_unregister(name text)
 RETURNS void LANGUAGE c VOLATILE PARALLEL UNSAFE
@@ -363,6 +375,8 @@ CREATE TABLE @extschema@.nw_saved (
 	score_k int4,
 	scored_at timestamptz,
 	scores float8[],
+	mixture text[],
+	shares float8[],
 	CONSTRAINT nw_restored_by_trigger CHECK (false)
 ) USING heap;
 COMMENT ON TABLE @extschema@.nw_saved IS
@@ -396,7 +410,8 @@ CREATE FUNCTION pg_catalog.nw_dump(OUT name text, OUT owner name,
 	OUT class text, OUT ordinal int4, OUT vector vector,
 	OUT members int8, OUT source_id text, OUT mass float8,
 	OUT score_kind text, OUT score_queries text, OUT score_k int4,
-	OUT scored_at timestamptz, OUT scores float8[])
+	OUT scored_at timestamptz, OUT scores float8[],
+	OUT mixture text[], OUT shares float8[])
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'nw_dump';
 COMMENT ON FUNCTION pg_catalog.nw_dump() IS
@@ -669,7 +684,7 @@ CREATE FUNCTION @extschema@.nw_weights(query anyelement, support text,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -680,7 +695,7 @@ CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -691,7 +706,7 @@ CREATE FUNCTION @extschema@.nw_weights(query anyelement, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -702,7 +717,7 @@ CREATE FUNCTION @extschema@.nw_weights(query text, support text,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -713,7 +728,7 @@ CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -724,7 +739,7 @@ CREATE FUNCTION @extschema@.nw_weights(query text, support bpchar,
 	top int DEFAULT 10, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT rank int)
+	OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_top_rows
 AS 'MODULE_PATHNAME', 'nw_weights';
@@ -939,7 +954,7 @@ CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support t
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -950,7 +965,7 @@ CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support b
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -961,7 +976,7 @@ CREATE FUNCTION @extschema@.nw_influence(query anyelement, truth text, support b
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -972,7 +987,7 @@ CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support text,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude text[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -983,7 +998,7 @@ CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude numeric[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';
@@ -994,7 +1009,7 @@ CREATE FUNCTION @extschema@.nw_influence(query text, truth text, support bpchar,
 	top int DEFAULT 5, classes anycompatiblearray DEFAULT NULL::text[],
 	exclude uuid[] DEFAULT NULL, empty_ok boolean DEFAULT false,
 	OUT support_id text, OUT label text, OUT distance float8, OUT weight float8,
-	OUT influence float8, OUT effect text, OUT rank int)
+	OUT influence float8, OUT effect text, OUT rank int, OUT member text)
 RETURNS SETOF record LANGUAGE c STABLE PARALLEL RESTRICTED COST 10000
 SUPPORT @extschema@.nw_twice_top_rows
 AS 'MODULE_PATHNAME', 'nw_influence';

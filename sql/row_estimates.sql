@@ -5,7 +5,7 @@ ANALYZE re_rows;
 SELECT nw_register('re', 're_rows');
 
 -- ranks count from 1 in the order of the rows
-SELECT bool_and(rank = n) AS ranked, max(n) FROM nw_weights('[1,1]', 're') WITH ORDINALITY AS t (support_id, label, distance, weight, rank, n);
+SELECT bool_and(rank = n) AS ranked, max(n) FROM nw_weights('[1,1]', 're') WITH ORDINALITY AS t (support_id, label, distance, weight, rank, member, n);
 SELECT bool_and(rank = n) AS ranked, max(n) FROM nw_predict_proba('[1,1]', 're') WITH ORDINALITY AS t (label, probability, rank, n);
 SELECT bool_and(rank = n) AS ranked, max(n) FROM nw_suspects('re', 7) WITH ORDINALITY AS t (support_id, label, suggested, probability, log_margin, margin, set, tau, rank, n);
 SELECT effect, array_agg(rank ORDER BY abs(influence) DESC) FROM nw_influence('[1,1]', 'a', 're', 3) GROUP BY effect ORDER BY effect;

@@ -88,7 +88,7 @@ sub trim
 	my ($text) = @_;
 
 	$text =~ s/[ \t]+$//mg;
-	$text =~ s/^ *nw_(?:register|alter_set|unregister|set_tau)\n-+\n\n+\(\d+ rows?\)\n\n?//mg;
+	$text =~ s/^ *nw_(?:register|register_mixture|alter_set|unregister|set_tau)\n-+\n\n+\(\d+ rows?\)\n\n?//mg;
 	$text =~ s/\n+\z//;
 	return $text;
 }

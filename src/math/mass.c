@@ -429,6 +429,52 @@ nw_scaled_sum(const NwScaled *values, int n)
 	return result;
 }
 
+/* Divide numbers without leaving their range; b is not 0. */
+NwScaled
+nw_scaled_quotient(NwScaled a, NwScaled b)
+{
+	NwScaled result = {0, 0};
+
+	if (a.fraction == 0)
+		return result;
+	result.fraction = a.fraction / b.fraction;
+	result.exponent = a.exponent - b.exponent;
+	if (result.fraction < 1)
+	{
+		result.fraction *= 2;
+		result.exponent -= 1;
+	}
+	return result;
+}
+
+/* Multiply numbers without leaving their range. */
+NwScaled
+nw_scaled_product(NwScaled a, NwScaled b)
+{
+	NwScaled result = {0, 0};
+
+	if (a.fraction == 0 || b.fraction == 0)
+		return result;
+	result.fraction = a.fraction * b.fraction;
+	result.exponent = a.exponent + b.exponent;
+	if (result.fraction >= 2)
+	{
+		result.fraction /= 2;
+		result.exponent += 1;
+	}
+	return result;
+}
+
+/* A positive, finite double as such a number. */
+NwScaled
+nw_scaled_of(double value)
+{
+	int power;
+	double fraction = 2 * frexp(value, &power);
+
+	return (NwScaled) {fraction, power - 1};
+}
+
 /* a / b as a double: 0 where it underflows; b is not 0. */
 double
 nw_scaled_ratio(NwScaled a, NwScaled b)

@@ -80,6 +80,9 @@ extern NwScaled nw_mass_value(const NwMass *mass);
 extern NwScaled nw_scaled_exp(double score);
 extern int nw_scaled_compare(NwScaled a, NwScaled b);
 extern NwScaled nw_scaled_sum(const NwScaled *values, int n);
+extern NwScaled nw_scaled_of(double value);
+extern NwScaled nw_scaled_product(NwScaled a, NwScaled b);
+extern NwScaled nw_scaled_quotient(NwScaled a, NwScaled b);
 extern double nw_scaled_ratio(NwScaled a, NwScaled b);
 
 /*

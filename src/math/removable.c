@@ -122,42 +122,6 @@ log_one_plus(NwScaled x)
 	return nw_log1p(nw_scaled_ratio(x, one));
 }
 
-/* Divide numbers without leaving their range; b is not 0. */
-static NwScaled
-divide(NwScaled a, NwScaled b)
-{
-	NwScaled result = {0, 0};
-
-	if (a.fraction == 0)
-		return result;
-	result.fraction = a.fraction / b.fraction;
-	result.exponent = a.exponent - b.exponent;
-	if (result.fraction < 1)
-	{
-		result.fraction *= 2;
-		result.exponent -= 1;
-	}
-	return result;
-}
-
-/* Multiply numbers without leaving their range. */
-static NwScaled
-multiply(NwScaled a, NwScaled b)
-{
-	NwScaled result = {0, 0};
-
-	if (a.fraction == 0 || b.fraction == 0)
-		return result;
-	result.fraction = a.fraction * b.fraction;
-	result.exponent = a.exponent + b.exponent;
-	if (result.fraction >= 2)
-	{
-		result.fraction /= 2;
-		result.exponent += 1;
-	}
-	return result;
-}
-
 /*
  * The influence of a support on a query whose truth has a support.
  *
@@ -179,7 +143,8 @@ nw_influence_log(bool own, NwScaled term, NwScaled rest, NwScaled others)
 
 		if (rest.fraction == 0)
 			return HUGE_VAL;
-		return log_one_plus(multiply(divide(others, total), divide(term, rest)));
+		return log_one_plus(
+			nw_scaled_product(nw_scaled_quotient(others, total), nw_scaled_quotient(term, rest)));
 	}
 	else
 	{
@@ -188,6 +153,59 @@ nw_influence_log(bool own, NwScaled term, NwScaled rest, NwScaled others)
 		if (left.fraction == 0)
 			return -HUGE_VAL;
 		/* 0 rather than -0 where the term does not show */
-		return 0.0 - log_one_plus(divide(term, left));
+		return 0.0 - log_one_plus(nw_scaled_quotient(term, left));
 	}
+}
+
+/*
+ * The same for a support of a member of a mixture, where the truth has a support in any.
+ *
+ * With the member's share w, what the others say of the truth s and of all else d (each
+ * times its share), and t, r, o as in removable.h, l = r + o, and u the member's mass of
+ * the truth, the difference that the support makes is, over the smaller probability,
+ *
+ *		w * o * t / (l * (l + t)) / (s + w * r / l)		where its label is the truth,
+ *		w * u * t / (l * (l + t)) / (s + w * u / (l + t))	where it is not.
+ *
+ * A member that is left with nothing leaves the mixture; without the support, the truth
+ * has s / (s + d) then.  Again nothing is subtracted.
+ */
+double
+nw_influence_mixed(bool own, NwScaled term, NwScaled rest, NwScaled others, NwScaled truth,
+                   const NwInMixture *in)
+{
+	NwScaled parts[3] = {others, rest, term};
+	NwScaled total = nw_scaled_sum(parts, 3);
+	NwScaled left = nw_scaled_sum(parts, 2);
+	NwScaled elsewhere[3] = {in->truth, in->doubt, in->share};
+	NwScaled sum[2] = {in->truth};
+	NwScaled change;
+
+	if (left.fraction == 0)
+	{
+		NwScaled without = nw_scaled_sum(elsewhere, 2);
+
+		if (own && in->truth.fraction == 0)
+			return HUGE_VAL;
+		if (without.fraction == 0)
+			return -HUGE_VAL;
+		if (!own)
+			return 0.0 - log_one_plus(nw_scaled_quotient(in->share, without));
+		change = nw_scaled_quotient(in->share, nw_scaled_sum(elsewhere, 3));
+		return log_one_plus(nw_scaled_product(change, nw_scaled_quotient(in->doubt, in->truth)));
+	}
+	change = nw_scaled_product(in->share, nw_scaled_quotient(term, total));
+	if (own)
+	{
+		sum[1] = nw_scaled_product(in->share, nw_scaled_quotient(rest, left));
+		sum[0] = nw_scaled_sum(sum, 2);
+		if (sum[0].fraction == 0)
+			return HUGE_VAL;
+		change = nw_scaled_product(change, nw_scaled_quotient(others, left));
+		return log_one_plus(nw_scaled_quotient(change, sum[0]));
+	}
+	sum[1] = nw_scaled_product(in->share, nw_scaled_quotient(truth, total));
+	sum[0] = nw_scaled_sum(sum, 2);
+	change = nw_scaled_product(change, nw_scaled_quotient(truth, left));
+	return change.fraction == 0 ? 0 : 0.0 - log_one_plus(nw_scaled_quotient(change, sum[0]));
 }

@@ -38,6 +38,14 @@ typedef struct NwRemovable
 	uint64_t lo;   /* of the largest */
 } NwRemovable;
 
+/* A member of a mixture among the others: each of these is times a share. */
+typedef struct NwInMixture
+{
+	NwScaled share; /* of the member */
+	NwScaled truth; /* what the others say of the truth, added up */
+	NwScaled doubt; /* and of all else */
+} NwInMixture;
+
 extern void nw_removable_clear(NwRemovable *sum);
 extern void nw_removable_add_run(NwRemovable *sum, int n, const double *bin, const uint64_t *hi,
                                  const uint64_t *lo);
@@ -45,5 +53,7 @@ extern void nw_removable_merge(NwRemovable *sum, const NwRemovable *other);
 extern void nw_removable_mass(const NwRemovable *sum, NwMass *mass);
 extern NwScaled nw_removable_without(const NwRemovable *sum, double bin, uint64_t hi, uint64_t lo);
 extern double nw_influence_log(bool own, NwScaled term, NwScaled rest, NwScaled others);
+extern double nw_influence_mixed(bool own, NwScaled term, NwScaled rest, NwScaled others,
+                                 NwScaled truth, const NwInMixture *in);
 
 #endif /* NW_MATH_REMOVABLE_H */

@@ -130,3 +130,12 @@ nw_verdict_log_probability(const NwVerdict *verdict, int i)
 		return nw_scaled_log_ratio(verdict->value[i], verdict->total);
 	return tempered_log(verdict, i) - nw_log(verdict->tempered_total);
 }
+
+/* The probability of the class at a place, or its share, without underflow. */
+NwScaled
+nw_verdict_scaled(const NwVerdict *verdict, int i, bool share)
+{
+	if (share || verdict->temper == 1)
+		return nw_scaled_quotient(verdict->value[i], verdict->total);
+	return nw_scaled_exp(nw_verdict_log_probability(verdict, i));
+}

@@ -35,6 +35,7 @@ extern int nw_verdict_rival(const NwVerdict *verdict, int place);
 extern int nw_verdict_rank(const NwVerdict *verdict, int i, int j);
 extern double nw_verdict_share(const NwVerdict *verdict, int i);
 extern double nw_verdict_probability(const NwVerdict *verdict, int i);
+extern NwScaled nw_verdict_scaled(const NwVerdict *verdict, int i, bool share);
 extern double nw_verdict_log_probability(const NwVerdict *verdict, int i);
 
 #endif /* NW_MATH_VERDICT_H */

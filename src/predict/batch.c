@@ -21,6 +21,7 @@
 #include "math/half.h"
 #include "math/simd/simd.h"
 #include "predict/batch.h"
+#include "predict/mixed_batch.h"
 #include "predict/route.h"
 #include "predict/statement_cache.h"
 
@@ -126,7 +127,8 @@ size_block(NwBatch *batch)
 	Size capacity = batch->support ? PACKED_QUERIES : STREAMED_QUERIES;
 
 	if (batch->support)
-		capacity = Min(capacity, MASS_BYTES / (Max(state->labels->n, 1) * sizeof(NwMass)));
+		capacity = Min(capacity, MASS_BYTES / Max(batch->sharers, 1) /
+		                             (Max(state->labels->n, 1) * sizeof(NwMass)));
 	if (batch->measures)
 		capacity = Min(capacity, MEASURE_BYTES / (Max(batch->support->n, 1) * sizeof(double)));
 	state->capacity = (int) Max(capacity, 1);
@@ -165,18 +167,19 @@ nw_batch_open_support(NwBatch *batch, NwSupport *support)
 }
 
 /*
- * Read the support.  One that does not fit in nwhead.statement_cache is
- * streamed once for each block of queries, or (measures) is an error.
+ * Read the support.  One that does not fit in the bound is streamed once for each block
+ * of queries, or (measures) is an error.
  */
-static void
-open_batch(NwBatch *batch)
+void
+nw_batch_open(NwBatch *batch, Size bound)
 {
 	const NwSource *source = batch->source;
-	NwSupport *support = nw_support_read(source, support_columns(batch), nw_cache_bound());
+	NwSupport *support = nw_support_read(source, support_columns(batch), bound);
 
 	if (support)
 	{
-		nw_support_check_rows(support, source);
+		if (batch->sharers == 0)
+			nw_support_check_rows(support, source);
 		/* what is added up from measures depends on the order of rows */
 		nw_support_sort(support, batch->measures);
 		nw_batch_open_support(batch, support);
@@ -269,7 +272,12 @@ nw_batch_smallest_class(const NwBatch *batch)
 bool
 nw_batch_left_out(const NwBatch *batch)
 {
-	return batch->state->left_out;
+	for (int i = 0; batch->mixture && i < batch->mixture->nmembers; i++)
+	{
+		if (nw_batch_left_out(&batch->member[i]))
+			return true;
+	}
+	return batch->state && batch->state->left_out;
 }
 
 /* Note that a query and a row of the current block are one. */
@@ -570,9 +578,16 @@ compare_streamed(NwBatch *batch)
 	flush_gathered(batch);
 }
 
-/* Answer the queries of the block, and empty it. */
-static void
-flush_queries(NwBatch *batch)
+/* How many queries a block has at most. */
+int
+nw_batch_capacity(const NwBatch *batch)
+{
+	return batch->state->capacity;
+}
+
+/* Answer the queries of the block: [n].  They stay until it is cleared. */
+NwAnswer *
+nw_batch_answer(NwBatch *batch, int *n)
 {
 	BatchState *state = batch->state;
 	MemoryContext caller = MemoryContextSwitchTo(state->block_mcxt);
@@ -595,28 +610,61 @@ flush_queries(NwBatch *batch)
 		/* only now are all labels known */
 		if (answer->labelled)
 			answer->truth_class = nw_labels_find_text(state->labels, answer->truth);
-		if (!nw_tally_close(&answer->tally, state->block_mcxt) && answer->own_row < 0)
+		if (!nw_tally_close(&answer->tally, state->block_mcxt) && answer->own_row < 0 &&
+		    batch->sharers == 0)
 			nw_report_no_support(batch->source->set->name, batch->leave_one_out);
 		nw_heaviest_sort(&answer->tally.heaviest);
 		nw_heaviest_sort(&answer->tally.heaviest_others);
-		batch->callback(answer, batch->arg);
 		CHECK_FOR_INTERRUPTS();
 	}
 	MemoryContextSwitchTo(caller);
+	*n = state->n;
+	return state->answer;
+}
+
+/* Empty the block. */
+void
+nw_batch_clear(NwBatch *batch)
+{
+	BatchState *state = batch->state;
+
 	MemoryContextReset(state->block_mcxt);
 	state->n = 0;
 	state->query_ids = NULL;
 }
 
+/* Answer the queries of the block, hand the answers out, and empty it. */
+static void
+flush_queries(NwBatch *batch)
+{
+	int n;
+	const NwAnswer *answer = nw_batch_answer(batch, &n);
+	MemoryContext caller = MemoryContextSwitchTo(batch->state->block_mcxt);
+
+	for (int i = 0; i < n; i++)
+	{
+		batch->callback(&answer[i], batch->arg);
+		CHECK_FOR_INTERRUPTS();
+	}
+	MemoryContextSwitchTo(caller);
+	nw_batch_clear(batch);
+}
+
 /*
  * Ask about a vector; id and truth (data NULL where unlabelled) are copied.
  */
-static void
-ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
+void
+nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 {
 	BatchState *state = batch->state;
-	NwAnswer *answer = next_answer(batch, vector.x, vector.dim);
+	NwAnswer *answer;
 
+	if (batch->mixture)
+	{
+		nw_mixed_ask(batch, vector, id, truth);
+		return;
+	}
+	answer = next_answer(batch, vector.x, vector.dim);
 	if (id)
 		answer->query_id = MemoryContextStrdup(state->block_mcxt, id);
 	if (truth.data)
@@ -636,7 +684,7 @@ ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth)
 		if (id)
 			(void) nw_labels_add_text(state->query_ids, nw_bytes_of_string(id));
 	}
-	if (state->n == state->capacity)
+	if (state->n == state->capacity && batch->sharers == 0)
 		flush_queries(batch);
 }
 
@@ -648,8 +696,8 @@ nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row)
 	const NwChunk *chunk = nw_support_locate(queries, row, &place);
 	NwVectorData vector = {chunk->x + (Size) place * queries->dim, queries->dim};
 
-	ask(batch, vector, chunk->id ? chunk->id[place] : NULL,
-	    queries->labels->text[chunk->class[place]]);
+	nw_batch_ask(batch, vector, chunk->id ? chunk->id[place] : NULL,
+	             queries->labels->text[chunk->class[place]]);
 }
 
 /* Ask about a row of the packed support, without that row. */
@@ -671,16 +719,29 @@ nw_batch_ask_own(NwBatch *batch, int64 row)
 		flush_queries(batch);
 }
 
+/* False where queries were to leave themselves out, and none was found in the support. */
+bool
+nw_batch_left_as_asked(const NwBatch *batch)
+{
+	return !batch->same_vector || batch->state->left_out || batch->state->dim == 0;
+}
+
+/* Complain about queries that were to leave themselves out of a set that has none. */
+void
+nw_batch_report_nothing_left_out(const char *set)
+{
+	ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+	                errmsg("leave_one_out has nothing to leave out"),
+	                errdetail("No query has id and embedding of a row of set \"%s\".", set)));
+}
+
 /* Answer what is still open. */
 void
 nw_batch_finish(NwBatch *batch)
 {
 	flush_queries(batch);
-	if (batch->same_vector && !batch->state->left_out && batch->state->dim > 0)
-		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-		                errmsg("leave_one_out has nothing to leave out"),
-		                errdetail("No query has id and embedding of a row of set \"%s\".",
-		                          batch->source->set->name)));
+	if (!nw_batch_left_as_asked(batch))
+		nw_batch_report_nothing_left_out(batch->source->set->name);
 }
 
 /* What a scan of queries passes on. */
@@ -707,7 +768,7 @@ ask_row(const NwRow *row, void *arg)
 	}
 	if (!row->label_isnull)
 		truth = nw_text_out(&scan->truth_out, row->label);
-	ask(scan->batch, row->vector, id, truth);
+	nw_batch_ask(scan->batch, row->vector, id, truth);
 }
 
 /* Ask about all rows of a set. */
@@ -726,7 +787,14 @@ nw_batch_ask_set(NwBatch *batch, const NwSource *queries)
 void
 nw_batch_run(NwBatch *batch, const NwSource *queries)
 {
-	open_batch(batch);
+	if (batch->mixture)
+	{
+		nw_mixed_open(batch);
+		nw_batch_ask_set(batch, queries);
+		nw_mixed_finish(batch);
+		return;
+	}
+	nw_batch_open(batch, nw_cache_bound());
 	nw_batch_ask_set(batch, queries);
 	nw_batch_finish(batch);
 }

@@ -41,6 +41,8 @@ typedef struct NwBatch
 	bool unnamed;     /* the heaviest do without their ids */
 	bool by_truth;    /* as many of the truth's class are kept as of others */
 	bool measures;    /* keep every measure of a query */
+	bool shares;      /* the tempers of a mixture's members play no part */
+	int sharers;      /* members of the mixture that this is one of, which has the answers; or 0 */
 	const NwTypical *typical; /* what the nearest supports are compared with; NULL for nothing */
 	NwAnswerCallback callback;
 	void *arg;
@@ -48,9 +50,21 @@ typedef struct NwBatch
 	/* what is kept in the meantime */
 	NwSupport *support; /* NULL where it streams */
 	struct BatchState *state;
+
+	/* of a mixture, which has no source and state itself */
+	const NwSet *mixture;   /* NULL for any other set */
+	struct NwBatch *member; /* [mixture->nmembers] */
+	struct MixedState *mixed;
 } NwBatch;
 
 extern void nw_batch_open_support(NwBatch *batch, NwSupport *support);
+extern void nw_batch_open(NwBatch *batch, Size bound);
+extern int nw_batch_capacity(const NwBatch *batch);
+extern void nw_batch_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth);
+extern NwAnswer *nw_batch_answer(NwBatch *batch, int *n);
+extern void nw_batch_clear(NwBatch *batch);
+extern bool nw_batch_left_as_asked(const NwBatch *batch);
+extern void nw_batch_report_nothing_left_out(const char *set);
 extern void nw_batch_ask_row(NwBatch *batch, const NwSupport *queries, int64 row);
 extern void nw_batch_ask_own(NwBatch *batch, int64 row);
 extern void nw_batch_ask_set(NwBatch *batch, const NwSource *queries);

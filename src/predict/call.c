@@ -6,17 +6,22 @@
  * A call finds out once who can answer: rows packed by an earlier call of the
  * statement, the prototypes of a distilled set, an nw index, or the executor.
  * Where nothing but the label is wanted, bounds may settle it without a pass over
- * all rows: those of an index, or those of half-size copies of packed rows.
+ * all rows: those of an index, or those of half-size copies of packed rows.  The
+ * members of a mixture are asked one by one, in the same way.
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+
 #include "index/usable.h"
 #include "predict/call.h"
+#include "predict/mixture.h"
 #include "predict/pass.h"
 #include "predict/prototypes.h"
 #include "predict/route.h"
 #include "predict/statement_cache.h"
 #include "predict/typicality.h"
+#include "sets/members.h"
 
 /* So many ids are looked up one by one, rather than read with all rows. */
 #define NAMED_BY_INDEX 1000
@@ -37,7 +42,8 @@ typedef struct Asking
 	NwSupport *support; /* packed rows; NULL where the route leads to rows */
 	const NwSet *set;   /* NULL where it was not looked up */
 	NwRoute route;
-	bool pack; /* rows that are read now, for later calls */
+	bool pack;            /* rows that are read now, for later calls */
+	const NwSet *mixture; /* whose members have to be asked; NULL for any other set */
 } Asking;
 
 /* Let later calls of the statement use the prototypes of a set. */
@@ -93,16 +99,24 @@ begin_route(Asking *asking, const NwSource *source)
 	                      nw_labels_create(CurrentMemoryContext, source->label_type));
 }
 
-/* Find out who can answer a call. */
+/* Find out who can answer a call; NULL where that is the members of a mixture. */
 static NwTallying *
 begin(Asking *asking, const NwCall *call)
 {
 	look_for_packed(asking, call);
 	if (asking->state != NW_CACHE_PACKED)
 	{
-		NwSource *source = nw_source_resolve(call->schema, nw_set_get(call->schema, call->support));
+		NwSet *set = call->mixture ? nw_member_get(call->schema, call->support, call->mixture)
+		                           : nw_set_get(call->schema, call->support);
+		NwSource *source;
 
-		asking->set = source->set;
+		if (nw_set_is_mixture(set))
+		{
+			asking->mixture = set;
+			return NULL;
+		}
+		source = nw_source_resolve(call->schema, set);
+		asking->set = set;
 		asking->support = nw_prototypes_find(source);
 		if (asking->support == NULL)
 			return begin_route(asking, source);
@@ -167,6 +181,56 @@ find_typical(const Asking *asking)
 	return typical;
 }
 
+/* Insist that every class asked for has support in a member of a mixture. */
+static void
+check_classes(const NwCall *call, const NwTally *tally)
+{
+	for (int i = 0; i < call->filter.nclasses && !call->empty_ok; i++)
+	{
+		NwBytes text = call->filter.classes[i];
+
+		if (nw_verdict_find(&tally->verdict, nw_labels_find_text(tally->labels, text)) < 0)
+			nw_report_no_class(call->support, text);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/*
+ * Ask the members of a mixture, each as if it had been named, and put their answers
+ * together.  Those that have no support take no part.
+ */
+static NwTally *
+ask_members(const NwCall *call, const NwSet *set)
+{
+	MemoryContext mcxt = CurrentMemoryContext;
+	NwMixture *mixture = nw_mixture_create(mcxt, set);
+	NwTally *tally = palloc(sizeof(NwTally));
+
+	if (call->must_be_told)
+		nw_members_report(set);
+	nw_mixture_begin(mixture, tally, mcxt);
+	for (int i = 0; i < set->nmembers; i++)
+	{
+		NwCall *asked = palloc(sizeof(NwCall));
+
+		*asked = *call;
+		asked->support = set->members[i];
+		asked->mixture = set->name;
+		asked->empty_ok = true;
+		asked->typicality = asked->must_be_told = false;
+		nw_mixture_take(mixture, tally, i, nw_call_tally(asked), mcxt);
+	}
+	if (!nw_mixture_close(mixture, tally, call->shares, mcxt))
+	{
+		if (call->empty_ok)
+			return NULL;
+		nw_report_no_support(call->support, call->filter.exclude != NULL);
+	}
+	check_classes(call, tally);
+	nw_mixture_merge(tally, call->top, call->by_truth);
+	return tally;
+}
+
 /*
  * Compare a query with all rows of a set.  The answer has a class at least; it is NULL
  * where there is none and the call allows that.
@@ -177,6 +241,8 @@ nw_call_tally(const NwCall *call)
 	Asking asking;
 	NwTallying *tallying = begin(&asking, call);
 
+	if (asking.mixture)
+		return ask_members(call, asking.mixture);
 	nw_tally_seek_nearest(tallying->tally, find_typical(&asking), tallying->mcxt);
 	return add_up(&asking, tallying);
 }
@@ -286,6 +352,8 @@ nw_call_label(const NwCall *call)
 	NwSearchWork work;
 	NwBytes label;
 
+	if (asking.mixture)
+		return winner(ask_members(call, asking.mixture));
 	if (asking.support)
 	{
 		if (copies_may_settle(&asking) && compare_copies(&asking, tallying, &label))

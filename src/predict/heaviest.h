@@ -17,6 +17,7 @@ typedef struct NwHeavy
 	double score;
 	double measure;
 	int class;
+	int member;          /* of a mixture: its place among those with an answer */
 	const char *id;      /* output text; NULL for a null id */
 	bool unnamed;        /* the id is not known yet */
 	int part;            /* where unnamed: which table of the index's reader the row is in */

@@ -66,6 +66,15 @@ nw_report_no_support(const char *set, bool left_out)
 	                         : errdetail("No row with an embedding and a label is visible.")));
 }
 
+/* Complain about a class that was asked for and has no support. */
+void
+nw_report_no_class(const char *set, NwBytes class)
+{
+	ereport(ERROR,
+	        (errcode(ERRCODE_NO_DATA_FOUND),
+	         errmsg("class \"%.*s\" has no support in set \"%s\"", class.len, class.data, set)));
+}
+
 /* Insist that rows have as many dimensions as the query. */
 void
 nw_tally_check_dim(const NwTallying *tallying, int dim)
@@ -245,9 +254,7 @@ check_classes(const NwTallying *tallying)
 		int class = nw_labels_find_text(tally->labels, text);
 
 		if (class < 0 || nw_mass_is_empty(&tally->mass[class]))
-			ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
-			                errmsg("class \"%.*s\" has no support in set \"%s\"", text.len,
-			                       text.data, tallying->call->support)));
+			nw_report_no_class(tallying->call->support, text);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -318,11 +325,60 @@ nw_tally_ranking(NwTally *tally)
 	return ranking;
 }
 
+/* The answer that one of the heaviest supports is in: a member's, where there are any. */
+const NwTally *
+nw_tally_of_item(const NwTally *tally, const NwHeavy *item)
+{
+	return tally->nmembers > 0 ? tally->member[item->member].tally : tally;
+}
+
+/* The member of a mixture that a support is in; NULL for any other set. */
+const char *
+nw_tally_member(const NwTally *tally, const NwHeavy *item)
+{
+	return tally->nmembers > 0 ? tally->member[item->member].name : NULL;
+}
+
+/* All shares of a mixture's members. */
+static NwScaled
+all_shares(const NwTally *tally)
+{
+	NwScaled all = {0, 0};
+
+	for (int i = 0; i < tally->nmembers; i++)
+	{
+		NwScaled both[2] = {all, tally->member[i].share};
+
+		all = nw_scaled_sum(both, 2);
+	}
+	return all;
+}
+
+/* What a member has of the prediction of a mixture. */
+double
+nw_tally_share(const NwTally *tally, int member)
+{
+	return nw_scaled_ratio(tally->member[member].share, all_shares(tally));
+}
+
 /* The share of the prediction that one of the heaviest supports has. */
 double
 nw_tally_weight(const NwTally *tally, const NwHeavy *item)
 {
-	return nw_scaled_ratio(nw_scaled_exp(item->score), tally->verdict.total);
+	NwScaled total = nw_tally_of_item(tally, item)->verdict.total;
+	NwScaled term = nw_scaled_exp(item->score);
+
+	if (tally->nmembers <= 1)
+		return nw_scaled_ratio(term, total);
+	term = nw_scaled_product(nw_scaled_quotient(term, total), tally->member[item->member].share);
+	return nw_scaled_ratio(term, all_shares(tally));
+}
+
+/* The distance between the query and one of the heaviest supports. */
+double
+nw_tally_distance(const NwTally *tally, const NwHeavy *item)
+{
+	return nw_query_distance(&nw_tally_of_item(tally, item)->query, item->measure);
 }
 
 /* The rank of the query's distance among those that it is compared with. */

@@ -36,6 +36,8 @@ typedef struct NwCall
 	bool empty_ok;        /* no support is no error: there is no answer then */
 	bool typicality;      /* how far the query is from everything, where that can be told */
 	bool must_be_told;    /* where it cannot be told, that is an error */
+	bool shares;          /* temper plays no part, nor does that of a mixture's members */
+	const char *mixture;  /* that asks support, a member of its own; or NULL */
 	bool once;            /* the query does not change from row to row */
 	MemoryContext caller; /* lives as long as the calling expression */
 } NwCall;
@@ -61,7 +63,18 @@ typedef struct NwTally
 	NwHeaviest heaviest_others; /* those of the other classes, where by_truth */
 	NwNearest nearest;          /* of no k where nobody asked for them */
 	const NwTypical *typical;   /* what nearest is compared with; NULL for nothing */
+	struct NwMember *member;    /* [nmembers] of a mixture, which has no query and masses itself */
+	int nmembers;               /* those that have support; 0 for any other set */
 } NwTally;
+
+/* The answer of one member of a mixture. */
+typedef struct NwMember
+{
+	const char *name;
+	NwScaled share; /* in the mixture, where all add up to any number */
+	NwTally *tally; /* without its labels, which may be gone */
+	int *class;     /* [tally->verdict.n] the mixture's classes, at the places of the verdict */
+} NwMember;
 
 /* Some supports, measured. */
 typedef struct NwBlock
@@ -91,6 +104,7 @@ extern NwTallying *nw_tally_begin(const NwCall *call, NwKernel kernel, double ta
 extern void nw_tally_seek_nearest(NwTally *tally, const NwTypical *typical, MemoryContext mcxt);
 extern void nw_report_dim(int query_dim, const char *set, int dim);
 extern void nw_report_no_support(const char *set, bool left_out);
+extern void nw_report_no_class(const char *set, NwBytes class);
 extern void nw_tally_check_dim(const NwTallying *tallying, int dim);
 extern void nw_tally_add_block(NwTallying *tallying);
 extern void nw_tally_clear(NwTallying *tallying);
@@ -99,8 +113,12 @@ extern void nw_tally_reserve(NwTally *tally, MemoryContext mcxt, bool removable)
 extern bool nw_tally_close(NwTally *tally, MemoryContext mcxt);
 extern NwBytes nw_tally_label(const NwTally *tally, int place);
 extern int *nw_tally_ranking(NwTally *tally);
+extern const NwTally *nw_tally_of_item(const NwTally *tally, const NwHeavy *item);
+extern const char *nw_tally_member(const NwTally *tally, const NwHeavy *item);
+extern double nw_tally_share(const NwTally *tally, int member);
 extern double nw_tally_weight(const NwTally *tally, const NwHeavy *item);
 extern int nw_tally_rank(const NwTally *tally);
 extern double nw_tally_typicality(const NwTally *tally);
+extern double nw_tally_distance(const NwTally *tally, const NwHeavy *item);
 
 #endif /* NW_PREDICT_TALLY_H */

@@ -35,6 +35,7 @@
 #include "miscadmin.h"
 #include "rewrite/rowsecurity.h"
 #include "tcop/utility.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -75,10 +76,10 @@ typedef struct OwnTable
 } OwnTable;
 
 static const Oid registry_types[] = {
-	INT8OID, TEXTOID, REGROLEOID,     TEXTOID, TEXTOID, NAMEOID,   NAMEOID,
-	NAMEOID, NAMEOID, NAMEOID,        NAMEOID, TEXTOID, FLOAT8OID, INT4OID,
-	INT8OID, INT4OID, INT8OID,        BOOLOID, TEXTOID, TEXTOID,   TIMESTAMPTZOID,
-	INT8OID, INT8OID, TIMESTAMPTZOID, INT8OID, INT8OID, FLOAT8OID, BOOLOID};
+	INT8OID, TEXTOID, REGROLEOID, TEXTOID, TEXTOID,        NAMEOID,       NAMEOID, NAMEOID,
+	NAMEOID, NAMEOID, NAMEOID,    TEXTOID, FLOAT8OID,      INT4OID,       INT8OID, INT4OID,
+	INT8OID, BOOLOID, TEXTOID,    TEXTOID, TIMESTAMPTZOID, INT8OID,       INT8OID, TIMESTAMPTZOID,
+	INT8OID, INT8OID, FLOAT8OID,  BOOLOID, TEXTARRAYOID,   FLOAT8ARRAYOID};
 
 static const Oid prototype_types[] = {INT8OID, TEXTOID, INT4OID,  VECTOR_TYPE,
                                       INT8OID, TEXTOID, FLOAT8OID};
@@ -93,11 +94,12 @@ static const Oid reference_types[] = {INT8OID, TEXTOID, TEXTOID,        INT8OID,
                                       TEXTOID, INT4OID, TIMESTAMPTZOID, FLOAT8ARRAYOID};
 
 static const Oid saved_types[] = {
-	TEXTOID, NAMEOID,   TEXTOID, TEXTOID, NAMEOID,        NAMEOID,        NAMEOID,
-	NAMEOID, NAMEOID,   NAMEOID, TEXTOID, FLOAT8OID,      INT4OID,        INT8OID,
-	INT4OID, BOOLOID,   TEXTOID, TEXTOID, TIMESTAMPTZOID, INT8OID,        TIMESTAMPTZOID,
-	INT8OID, FLOAT8OID, BOOLOID, TEXTOID, INT4OID,        VECTOR_TYPE,    INT8OID,
-	TEXTOID, FLOAT8OID, TEXTOID, TEXTOID, INT4OID,        TIMESTAMPTZOID, FLOAT8ARRAYOID};
+	TEXTOID,      NAMEOID,       TEXTOID, TEXTOID, NAMEOID,        NAMEOID,        NAMEOID,
+	NAMEOID,      NAMEOID,       NAMEOID, TEXTOID, FLOAT8OID,      INT4OID,        INT8OID,
+	INT4OID,      BOOLOID,       TEXTOID, TEXTOID, TIMESTAMPTZOID, INT8OID,        TIMESTAMPTZOID,
+	INT8OID,      FLOAT8OID,     BOOLOID, TEXTOID, INT4OID,        VECTOR_TYPE,    INT8OID,
+	TEXTOID,      FLOAT8OID,     TEXTOID, TEXTOID, INT4OID,        TIMESTAMPTZOID, FLOAT8ARRAYOID,
+	TEXTARRAYOID, FLOAT8ARRAYOID};
 
 #define COLUMNS(types) lengthof(types), types
 
@@ -473,4 +475,89 @@ nw_own_put_name(Datum *values, bool *nulls, int column, const char *name)
 {
 	nulls[column] = name == NULL;
 	values[column] = name ? DirectFunctionCall1(namein, CStringGetDatum(name)) : (Datum) 0;
+}
+
+/*
+ * Take apart an array of one dimension, which has elements of a type and none that is
+ * null: [n].  NULL where the value is null or anything else.
+ */
+static Datum *
+get_elements(const Datum *values, const bool *nulls, int column, Oid type, int *n)
+{
+	ArrayType *array;
+	int16 typlen;
+	bool typbyval;
+	char typalign;
+	Datum *elements;
+
+	*n = 0;
+	if (nulls[column])
+		return NULL;
+	array = DatumGetArrayTypeP(values[column]);
+	if (ARR_NDIM(array) != 1 || ARR_ELEMTYPE(array) != type || array_contains_nulls(array))
+		return NULL;
+	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
+	deconstruct_array(array, type, typlen, typbyval, typalign, &elements, NULL, n);
+	return elements;
+}
+
+/* Read an array of texts out of the values of a row, or NULL. */
+char **
+nw_own_get_texts(const Datum *values, const bool *nulls, int column, int *n)
+{
+	Datum *elements = get_elements(values, nulls, column, TEXTOID, n);
+	char **texts = elements ? palloc(*n * sizeof(char *)) : NULL;
+
+	for (int i = 0; i < *n; i++)
+		texts[i] = TextDatumGetCString(elements[i]);
+	return texts;
+}
+
+/* The same for numbers. */
+double *
+nw_own_get_numbers(const Datum *values, const bool *nulls, int column, int *n)
+{
+	Datum *elements = get_elements(values, nulls, column, FLOAT8OID, n);
+	double *numbers = elements ? palloc(*n * sizeof(double)) : NULL;
+
+	for (int i = 0; i < *n; i++)
+		numbers[i] = DatumGetFloat8(elements[i]);
+	return numbers;
+}
+
+/* Put an array of elements, or NULL where there are none, among the values of a row. */
+static void
+put_elements(Datum *values, bool *nulls, int column, Datum *elements, Oid type, int n)
+{
+	int16 typlen;
+	bool typbyval;
+	char typalign;
+
+	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
+	nulls[column] = n == 0;
+	values[column] =
+		n == 0 ? (Datum) 0
+			   : PointerGetDatum(construct_array(elements, n, type, typlen, typbyval, typalign));
+}
+
+/* Put an array of texts among the values of a row. */
+void
+nw_own_put_texts(Datum *values, bool *nulls, int column, char *const *texts, int n)
+{
+	Datum *elements = palloc(Max(n, 1) * sizeof(Datum));
+
+	for (int i = 0; i < n; i++)
+		elements[i] = CStringGetTextDatum(texts[i]);
+	put_elements(values, nulls, column, elements, TEXTOID, n);
+}
+
+/* The same for numbers. */
+void
+nw_own_put_numbers(Datum *values, bool *nulls, int column, const double *numbers, int n)
+{
+	Datum *elements = palloc(Max(n, 1) * sizeof(Datum));
+
+	for (int i = 0; i < n; i++)
+		elements[i] = Float8GetDatum(numbers[i]);
+	put_elements(values, nulls, column, elements, FLOAT8OID, n);
 }

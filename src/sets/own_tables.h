@@ -47,10 +47,12 @@ enum
 	Anum_calibrated, /* when, at how many rows and changes */
 	Anum_distilled = Anum_calibrated + 3,
 	Anum_temper = Anum_distilled + 3,
-	Anum_tags
+	Anum_tags,
+	Anum_members,
+	Anum_shares
 };
 
-#define NW_REGISTRY_COLUMNS Anum_tags
+#define NW_REGISTRY_COLUMNS Anum_shares
 
 /* Columns of reference scores, likewise. */
 enum
@@ -85,6 +87,11 @@ extern char *nw_own_get_text(const Datum *values, const bool *nulls, int column)
 extern char *nw_own_get_name(const Datum *values, const bool *nulls, int column);
 extern void nw_own_put_text(Datum *values, bool *nulls, int column, const char *text);
 extern void nw_own_put_name(Datum *values, bool *nulls, int column, const char *name);
+extern char **nw_own_get_texts(const Datum *values, const bool *nulls, int column, int *n);
+extern double *nw_own_get_numbers(const Datum *values, const bool *nulls, int column, int *n);
+extern void nw_own_put_texts(Datum *values, bool *nulls, int column, char *const *texts, int n);
+extern void nw_own_put_numbers(Datum *values, bool *nulls, int column, const double *numbers,
+                               int n);
 extern void nw_own_init(void);
 
 #endif /* NW_SETS_OWN_TABLES_H */

@@ -125,9 +125,28 @@ compare_classes(const void *a, const void *b)
 	return nw_bytes_compare(x, y);
 }
 
-/* Take a row apart, which is of the kind given. */
+/*
+ * The version that scores of a set are of.  Those of a mixture are of its members' as
+ * well: the newest, since versions are drawn from one sequence.
+ */
+static int64
+state_version(Oid schema, const NwSet *set)
+{
+	int64 version = set->version;
+
+	for (int i = 0; i < set->nmembers; i++)
+	{
+		const NwSet *member = nw_set_find(schema, set->members[i]);
+
+		if (member)
+			version = Max(version, member->version);
+	}
+	return version;
+}
+
+/* Take a row apart, which is of the kind given, and has to be of a version of the set. */
 static NwReference
-decode_row(const NwSet *set, NwReferenceKind kind, HeapTuple tuple, TupleDesc desc)
+decode_row(const NwSet *set, int64 version, NwReferenceKind kind, HeapTuple tuple, TupleDesc desc)
 {
 	Datum values[NW_REFERENCE_COLUMNS];
 	bool nulls[NW_REFERENCE_COLUMNS];
@@ -137,7 +156,7 @@ decode_row(const NwSet *set, NwReferenceKind kind, HeapTuple tuple, TupleDesc de
 	if (nulls[Anum_reference_version - 1] || nulls[Anum_reference_at - 1] ||
 	    nulls[Anum_reference_scores - 1])
 		report_damage(set, kind);
-	if (DatumGetInt64(values[Anum_reference_version - 1]) != set->version)
+	if (DatumGetInt64(values[Anum_reference_version - 1]) != version)
 		report_earlier(set, kind);
 	if (!nw_scores_decode(
 			PointerGetDatum(DatumGetArrayTypePCopy(values[Anum_reference_scores - 1])), &row.score,
@@ -174,6 +193,7 @@ nw_reference_is_current(Oid schema, const NwSet *set, NwReferenceKind kind)
 	Relation rel = nw_own_open(schema, NW_REFERENCE, AccessShareLock);
 	ScanKeyData keys[2];
 	SysScanDesc scan = begin_scan(rel, set, makers[kind].kind, GetActiveSnapshot(), keys);
+	int64 wanted = state_version(schema, set);
 	HeapTuple tuple;
 	bool any = false;
 	bool current = true;
@@ -184,7 +204,7 @@ nw_reference_is_current(Oid schema, const NwSet *set, NwReferenceKind kind)
 		Datum version = heap_getattr(tuple, Anum_reference_version, RelationGetDescr(rel), &isnull);
 
 		any = true;
-		current = isnull || DatumGetInt64(version) == set->version;
+		current = isnull || DatumGetInt64(version) == wanted;
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -203,6 +223,7 @@ nw_reference_read(Oid schema, const NwSet *set, NwReferenceKind kind)
 	NwReferences *references = palloc0(sizeof(NwReferences));
 	ScanKeyData keys[2];
 	SysScanDesc scan = begin_scan(rel, set, makers[kind].kind, GetActiveSnapshot(), keys);
+	int64 version = state_version(schema, set);
 	HeapTuple tuple;
 	int allocated = 0;
 
@@ -210,7 +231,8 @@ nw_reference_read(Oid schema, const NwSet *set, NwReferenceKind kind)
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		NW_RESERVE(CurrentMemoryContext, references->row, allocated, references->n + 1);
-		references->row[references->n++] = decode_row(set, kind, tuple, RelationGetDescr(rel));
+		references->row[references->n++] =
+			decode_row(set, version, kind, tuple, RelationGetDescr(rel));
 		CHECK_FOR_INTERRUPTS();
 	}
 	systable_endscan(scan);
@@ -242,7 +264,7 @@ nw_reference_find(const NwReferences *references, NwBytes class)
 
 /* Add one row of scores to an open table. */
 static void
-insert_row(Relation rel, const NwSet *set, NwReferenceKind kind, const NwReference *row)
+insert_row(Oid schema, Relation rel, const NwSet *set, NwReferenceKind kind, const NwReference *row)
 {
 	Datum values[NW_REFERENCE_COLUMNS];
 	bool nulls[NW_REFERENCE_COLUMNS] = {false};
@@ -258,7 +280,7 @@ insert_row(Relation rel, const NwSet *set, NwReferenceKind kind, const NwReferen
 	values[Anum_reference_kind - 1] = CStringGetTextDatum(makers[kind].kind);
 	nulls[Anum_reference_class - 1] = row->class.data == NULL;
 	values[Anum_reference_class - 1] = row->class.data ? nw_bytes_datum(row->class) : (Datum) 0;
-	values[Anum_reference_version - 1] = Int64GetDatum(set->version);
+	values[Anum_reference_version - 1] = Int64GetDatum(state_version(schema, set));
 	nw_own_put_text(values, nulls, Anum_reference_queries - 1, row->queries);
 	values[Anum_reference_k - 1] = Int32GetDatum(row->k);
 	nulls[Anum_reference_k - 1] = row->k <= 0;
@@ -279,7 +301,7 @@ nw_reference_insert(Oid schema, const NwSet *set, NwReferenceKind kind, const Nw
 {
 	Relation rel = nw_own_open(schema, NW_REFERENCE, RowExclusiveLock);
 
-	insert_row(rel, set, kind, row);
+	insert_row(schema, rel, set, kind, row);
 	table_close(rel, NoLock);
 }
 
@@ -294,7 +316,7 @@ nw_reference_replace(Oid schema, const NwSet *set, NwReferenceKind kind, const N
 	rel = nw_own_open(schema, NW_REFERENCE, RowExclusiveLock);
 	for (int i = 0; i < n; i++)
 	{
-		insert_row(rel, set, kind, &rows[i]);
+		insert_row(schema, rel, set, kind, &rows[i]);
 		CHECK_FOR_INTERRUPTS();
 	}
 	table_close(rel, NoLock);
@@ -403,6 +425,7 @@ nw_reference_states(Oid schema, const NwSet *set)
 	Relation rel = nw_own_open(schema, NW_REFERENCE, AccessShareLock);
 	ScanKeyData keys[2];
 	SysScanDesc scan = begin_scan(rel, set, NULL, GetActiveSnapshot(), keys);
+	int64 version = state_version(schema, set);
 	List *states = NIL;
 	HeapTuple tuple;
 
@@ -423,7 +446,7 @@ nw_reference_states(Oid schema, const NwSet *set)
 		state->k = nulls[Anum_reference_k - 1] ? 0 : DatumGetInt32(values[Anum_reference_k - 1]);
 		state->by_class = !nulls[Anum_reference_class - 1];
 		state->current &= !nulls[Anum_reference_version - 1] &&
-		                  DatumGetInt64(values[Anum_reference_version - 1]) == set->version;
+		                  DatumGetInt64(values[Anum_reference_version - 1]) == version;
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);

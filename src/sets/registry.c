@@ -9,12 +9,16 @@
  *
  * Whoever writes first takes a lock on the name.  Three modes of it matter:
  * RowExclusiveLock to write copies of a set's rows, ShareUpdateExclusiveLock to
- * change a set that stays or its reference scores, AccessExclusiveLock to add, remove or rename
- *one, or to give it other rows.  So a set does not vanish under a diagnosis, and no copies outlive
- *it.  Of several names, a set's own and a new one come first, in the order of their hashes, then
- *those of the sets distilled from it, likewise.
+ * change a set that stays, or its reference scores, AccessExclusiveLock to add, remove
+ * or rename one, or to give it other rows.  So a set does not vanish under a diagnosis,
+ * and no copies outlive it.  Of several names, a set's own and a new one come first, in
+ * the order of their hashes, then those of the sets distilled from it and of the
+ * mixtures of it, likewise; who registers a mixture takes those of the members before
+ * its own.
  */
 #include "postgres.h"
+
+#include <math.h>
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -138,6 +142,27 @@ decode_stamp(const Datum *values, const bool *nulls, int first)
 	return stamp;
 }
 
+/* Read the members of a mixture; false where they cannot be right. */
+static bool
+decode_members(NwSet *set, const Datum *values, const bool *nulls)
+{
+	int nshares;
+
+	set->members = nw_own_get_texts(values, nulls, Anum_members - 1, &set->nmembers);
+	set->shares = nw_own_get_numbers(values, nulls, Anum_shares - 1, &nshares);
+	set->tau = 1;
+	return set->nmembers >= 1 && set->nmembers <= NW_MAX_MEMBERS && nshares == set->nmembers &&
+	       nw_set_shares_are_valid(set->shares, nshares);
+}
+
+/* Say whether a set that is no mixture has what it takes. */
+static bool
+is_complete(NwSet *set, const char *kernel)
+{
+	return set->schema && set->relation && set->embedding && kernel &&
+	       nw_kernel_parse(kernel, &set->kernel) && nw_tau_is_valid(set->tau);
+}
+
 static NwSet *
 decode_set(HeapTuple tuple, TupleDesc desc)
 {
@@ -180,10 +205,9 @@ decode_set(HeapTuple tuple, TupleDesc desc)
 	if (!nulls[Anum_temper - 1])
 		set->temper = DatumGetFloat8(values[Anum_temper - 1]);
 
-	if (!set->name || !set->mode || !set->schema || !set->relation || !set->embedding || !kernel ||
-	    nulls[Anum_set_id - 1] || nulls[Anum_version - 1] ||
-	    !nw_kernel_parse(kernel, &set->kernel) || !nw_tau_is_valid(set->tau) ||
-	    !nw_temper_is_valid(set->temper))
+	if (!set->name || !set->mode || nulls[Anum_set_id - 1] || nulls[Anum_version - 1] ||
+	    !nw_temper_is_valid(set->temper) ||
+	    !(nw_set_is_mixture(set) ? decode_members(set, values, nulls) : is_complete(set, kernel)))
 		report_damage(set->name);
 	return set;
 }
@@ -199,7 +223,38 @@ nw_same_name(const char *a, const char *b)
 bool
 nw_set_is_distilled(const NwSet *set)
 {
-	return strcmp(set->mode, "full") != 0;
+	return strcmp(set->mode, "full") != 0 && !nw_set_is_mixture(set);
+}
+
+/* True where a set is made of other sets. */
+bool
+nw_set_is_mixture(const NwSet *set)
+{
+	return strcmp(set->mode, NW_MIXTURE) == 0;
+}
+
+/* True where a set is a mixture of one of that name. */
+bool
+nw_set_has_member(const NwSet *set, const char *name)
+{
+	for (int i = 0; i < set->nmembers; i++)
+	{
+		if (strcmp(set->members[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Say whether members can have such shares. */
+bool
+nw_set_shares_are_valid(const double *shares, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (!(shares[i] > 0 && isfinite(shares[i])))
+			return false;
+	}
+	return true;
 }
 
 /* Begin to look up a set in the open registry by its name. */
@@ -444,6 +499,25 @@ nw_set_hold_unchanged(Oid schema, const NwSet *set)
 	hold(schema, set, ShareUpdateExclusiveLock, false);
 }
 
+/* Compare two sets by the locks of their names, for qsort. */
+static int
+compare_set_locks(const void *a, const void *b)
+{
+	uint32 key_a = lock_key((*(NwSet *const *) a)->name);
+	uint32 key_b = lock_key((*(NwSet *const *) b)->name);
+
+	return (key_a > key_b) - (key_a < key_b);
+}
+
+/* Keep several sets likewise, in an order that all share; they are put in it. */
+void
+nw_set_hold_all(Oid schema, NwSet **sets, int n)
+{
+	qsort(sets, n, sizeof(NwSet *), compare_set_locks);
+	for (int i = 0; i < n; i++)
+		nw_set_hold(schema, sets[i]);
+}
+
 static void
 describe_stamp(const NwStamp *stamp, Datum *values, bool *nulls, int first)
 {
@@ -469,10 +543,12 @@ describe_set(const NwSet *set, Datum *values, bool *nulls)
 	nw_own_put_name(values, nulls, Anum_label - 1, set->label);
 	nw_own_put_name(values, nulls, Anum_id - 1, set->id);
 	nw_own_put_name(values, nulls, Anum_weight - 1, set->weight);
-	nw_own_put_text(values, nulls, Anum_kernel - 1, nw_kernel_name(set->kernel));
+	nw_own_put_text(values, nulls, Anum_kernel - 1,
+	                nw_set_is_mixture(set) ? NULL : nw_kernel_name(set->kernel));
 	values[Anum_set_id - 1] = Int64GetDatum(set->set_id);
 	values[Anum_owner - 1] = ObjectIdGetDatum(set->owner);
 	values[Anum_tau - 1] = Float8GetDatum(set->tau);
+	nulls[Anum_tau - 1] = nw_set_is_mixture(set);
 	values[Anum_k - 1] = Int32GetDatum(set->k);
 	nulls[Anum_k - 1] = set->k <= 0;
 	values[Anum_seed - 1] = Int64GetDatum(set->seed);
@@ -487,6 +563,8 @@ describe_set(const NwSet *set, Datum *values, bool *nulls)
 	describe_stamp(&set->distilled, values, nulls, Anum_distilled - 1);
 	values[Anum_temper - 1] = Float8GetDatum(set->temper);
 	values[Anum_tags - 1] = BoolGetDatum(set->tags);
+	nw_own_put_texts(values, nulls, Anum_members - 1, set->members, set->nmembers);
+	nw_own_put_numbers(values, nulls, Anum_shares - 1, set->shares, set->nmembers);
 }
 
 /* Add a row for a set whose name is locked and free. */
@@ -576,7 +654,14 @@ compare_lock_keys(const ListCell *a, const ListCell *b)
 	return (key_a > key_b) - (key_a < key_b);
 }
 
-/* List the sets that were distilled from one, in the order of their locks. */
+/* Say whether a set was distilled from one of that name, or is a mixture of it. */
+static bool
+is_child(const NwSet *set, const char *parent)
+{
+	return (set->parent && strcmp(set->parent, parent) == 0) || nw_set_has_member(set, parent);
+}
+
+/* List the sets that were made of one, in the order of their locks. */
 static List *
 list_children(Relation rel, const char *parent)
 {
@@ -589,7 +674,7 @@ list_children(Relation rel, const char *parent)
 	{
 		NwSet *child = decode_set(tuple, RelationGetDescr(rel));
 
-		if (child->parent && strcmp(child->parent, parent) == 0)
+		if (is_child(child, parent))
 			children = lappend(children, child->name);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -600,8 +685,8 @@ list_children(Relation rel, const char *parent)
 }
 
 /*
- * Let the sets distilled from one follow its new name.  No others can appear:
- * who distils holds the name of the parent.
+ * Let the sets made of one follow its new name.  No others can appear: who distils, or
+ * registers a mixture, holds the name of the parent, or of the member.
  */
 static void
 rename_parent(Oid schema, Relation rel, const char *from, char *to)
@@ -618,9 +703,15 @@ rename_parent(Oid schema, Relation rel, const char *from, char *to)
 		if (!HeapTupleIsValid(tuple))
 			continue;
 		child = decode_set(tuple, RelationGetDescr(rel));
-		if (child->parent && strcmp(child->parent, from) == 0)
+		if (is_child(child, from))
 		{
-			child->parent = to;
+			if (child->parent)
+				child->parent = to;
+			for (int i = 0; i < child->nmembers; i++)
+			{
+				if (strcmp(child->members[i], from) == 0)
+					child->members[i] = to;
+			}
 			write_row(schema, rel, tuple, child);
 		}
 		heap_freetuple(tuple);

@@ -13,6 +13,12 @@
 #include "math/kernel.h"
 #include "sets/own_tables.h"
 
+/* The mode of sets that are made of other sets. */
+#define NW_MIXTURE "mixture"
+
+/* The most members that a mixture can have. */
+#define NW_MAX_MEMBERS 100
+
 /* When something was made of a set's rows, and what these were like then. */
 typedef struct NwStamp
 {
@@ -28,8 +34,11 @@ typedef struct NwSet
 	int64 set_id; /* never used again */
 	char *name;
 	Oid owner;       /* a role, which may be gone */
-	char *mode;      /* full, or how it was distilled */
+	char *mode;      /* full, mixture, or how it was distilled */
 	char *parent;    /* the set it was distilled from */
+	char **members;  /* [nmembers] names of the sets that it is a mixture of */
+	double *shares;  /* [nmembers] that they have in it, in any unit */
+	int nmembers;    /* 0 for any other set; a mixture has nothing of the following but temper */
 	char *schema;    /* of the relation that the rows are in, or were distilled from */
 	char *relation;  /* name of that relation */
 	char *embedding; /* column of the vectors */
@@ -56,6 +65,9 @@ typedef void (*NwSetCallback)(const NwSet *set, void *arg);
 
 extern bool nw_same_name(const char *a, const char *b);
 extern bool nw_set_is_distilled(const NwSet *set);
+extern bool nw_set_is_mixture(const NwSet *set);
+extern bool nw_set_has_member(const NwSet *set, const char *name);
+extern bool nw_set_shares_are_valid(const double *shares, int n);
 extern NwSet *nw_set_find(Oid schema, const char *name);
 extern NwSet *nw_set_get(Oid schema, const char *name);
 extern void nw_set_check_name(const char *name);
@@ -65,6 +77,7 @@ extern void nw_set_check_owner(Oid schema, const NwSet *set);
 extern char *nw_set_owner_name(Oid schema, const NwSet *set);
 extern void nw_set_hold(Oid schema, const NwSet *set);
 extern void nw_set_hold_unchanged(Oid schema, const NwSet *set);
+extern void nw_set_hold_all(Oid schema, NwSet **sets, int n);
 extern bool nw_set_insert(Oid schema, NwSet *set);
 extern void nw_set_change(Oid schema, const NwSet *old, NwSet *set, bool anew);
 extern void nw_set_delete(Oid schema, const NwSet *set);

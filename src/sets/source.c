@@ -20,6 +20,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "sets/members.h"
 #include "sets/own_tables.h"
 #include "sets/source.h"
 
@@ -203,6 +204,8 @@ nw_source_resolve(Oid extension, NwSet *set)
 	NwSource *source = palloc0(sizeof(NwSource));
 
 	source->set = set;
+	if (nw_set_is_mixture(set))
+		nw_members_report(set);
 	if (nw_set_is_distilled(set))
 		resolve_prototypes(source, extension);
 	else

@@ -31,6 +31,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "sets/extension.h"
 #include "sets/state.h"
 
 /* Rows that changed, or came or went, as a share of all: more is worth a note. */
@@ -122,7 +123,8 @@ embedding_state(const NwSet *set, Oid relid, char **why)
 
 /*
  * Say in a word or two whether a set can be used, as far as the catalogs tell, and why
- * not.  Prototypes do not need the relation that they were made of.
+ * not.  Prototypes do not need the relation that they were made of.  Of mixtures, see
+ * nw_mixture_state().
  */
 const char *
 nw_set_state(const NwSet *set, char **why)
@@ -143,22 +145,59 @@ nw_set_state(const NwSet *set, char **why)
 	return state ? state : NW_READY;
 }
 
+/* The same for a mixture: whether its members are there and can be used. */
+const char *
+nw_mixture_state(Oid extension, const NwSet *set, char **why)
+{
+	*why = NULL;
+	for (int i = 0; i < set->nmembers; i++)
+	{
+		NwSet *member = nw_set_find(extension, set->members[i]);
+		const char *state;
+
+		if (member == NULL)
+		{
+			*why = psprintf("set %s is not registered", quote_literal_cstr(set->members[i]));
+			return "member missing";
+		}
+		state = nw_set_is_mixture(member) ? "" : nw_set_state(member, why);
+		if (strcmp(state, NW_READY) != 0)
+		{
+			*why = psprintf("set %s cannot be used", quote_literal_cstr(member->name));
+			return "member not ready";
+		}
+	}
+	return NW_READY;
+}
+
 /*
  * nw_set_status(mode text, schema name, relation name, embedding name, label name,
- *				 id name, weight name, dim int) returns text
+ *				 id name, weight name, dim int, members text[]) returns text
  */
 Datum
 nw_set_status(PG_FUNCTION_ARGS)
 {
 	NwSet set = {0};
 	char **names[] = {&set.schema, &set.relation, &set.embedding, &set.label, &set.id, &set.weight};
+	Datum members = PG_GETARG_DATUM(8);
+	bool no_members = PG_ARGISNULL(8);
 	char *why;
 
 	for (int i = 0; i < (int) lengthof(names); i++)
 		*names[i] = PG_ARGISNULL(i + 1) ? NULL : NameStr(*PG_GETARG_NAME(i + 1));
-	if (PG_ARGISNULL(0) || !set.schema || !set.relation || !set.embedding)
+	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	set.mode = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	if (nw_set_is_mixture(&set))
+	{
+		set.members = nw_own_get_texts(&members, &no_members, 0, &set.nmembers);
+		if (set.nmembers == 0)
+			PG_RETURN_NULL();
+		PG_RETURN_DATUM(
+			CStringGetTextDatum(nw_mixture_state(nw_extension_schema(fcinfo), &set, &why)));
+	}
+	if (!set.schema || !set.relation || !set.embedding)
+		PG_RETURN_NULL();
 	set.dim = PG_ARGISNULL(7) ? 0 : PG_GETARG_INT32(7);
 	PG_RETURN_DATUM(CStringGetTextDatum(nw_set_state(&set, &why)));
 }

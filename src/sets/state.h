@@ -13,6 +13,7 @@
 #define NW_READY "ready"
 
 extern const char *nw_set_state(const NwSet *set, char **why);
+extern const char *nw_mixture_state(Oid extension, const NwSet *set, char **why);
 extern Oid nw_set_relation(const NwSet *set);
 extern NwStamp nw_stamp_now(const NwSource *source, int64 prototypes);
 extern char *nw_stamp_outdated(const NwStamp *stamp, Oid relid, const char *since);

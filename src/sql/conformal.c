@@ -169,6 +169,23 @@ ask_own_rows(NwSetPair *pair)
 	pair->leave_one_out = true;
 }
 
+/* Say whether queries are rows of a set, or made it, and do not leave themselves out. */
+static bool
+has_part_in(const NwSetPair *pair, bool asked)
+{
+	for (int i = 0; pair->member && i < pair->support->set->nmembers; i++)
+	{
+		if (has_part_in(&pair->member[i], asked))
+			return true;
+	}
+	if (pair->member)
+		return false;
+	return pair->took_part ||
+	       (!pair->leave_one_out && nw_shared_rows(pair->support, pair->queries).rows > 0) ||
+	       (asked && pair->support->set->centroids &&
+	        nw_set_kinship(pair->support->set, pair->queries->set) != NW_STRANGERS);
+}
+
 /*
  * What these scores promise: coverage among all queries, or of each class; an estimate,
  * where a query was a row of the set and left itself out; or nothing, where it did not.
@@ -176,14 +193,10 @@ ask_own_rows(NwSetPair *pair)
 static const char *
 guarantee(const NwSetPair *pair, const NwBatch *batch, bool own, bool asked, bool by_class)
 {
+	if (has_part_in(pair, asked))
+		return "none";
 	if (own || nw_batch_left_out(batch))
 		return "estimate";
-	if (pair->took_part ||
-	    (!pair->leave_one_out && nw_shared_rows(pair->support, pair->queries).rows > 0))
-		return "none";
-	if (asked && pair->support->set->centroids &&
-	    nw_set_kinship(pair->support->set, pair->queries->set) != NW_STRANGERS)
-		return "none";
 	return by_class ? "by class" : "marginal";
 }
 
@@ -217,7 +230,10 @@ nw_conformal(PG_FUNCTION_ARGS)
 	desc = nw_row_type(fcinfo);
 
 	nw_push_fresh_snapshot();
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 4);
+	if (own)
+		nw_set_pair_init(&pair, fcinfo, 0, 1, 4);
+	else
+		nw_set_pair_init_any(&pair, fcinfo, 0, 1, 4);
 	set = pair.support->set;
 	nw_set_check_owner(pair.schema, set);
 	if (own)
@@ -227,6 +243,7 @@ nw_conformal(PG_FUNCTION_ARGS)
 	scores.numbers.set = set->name;
 	scores.classes = nw_labels_create(CurrentMemoryContext, TEXTOID);
 	nw_set_pair_batch(&pair, &batch, add_score, &scores);
+	batch.shares = scores.kind == NW_REFERENCE_RESIDUAL;
 	nw_batch_run(&batch, pair.queries);
 	if (scores.n == 0)
 		ereport(ERROR,
@@ -245,6 +262,7 @@ nw_conformal(PG_FUNCTION_ARGS)
 	nw_reference_replace(pair.schema, set, scores.kind, rows, nrows);
 
 	nw_set_pair_values(&pair, set->tau, values);
+	nw_set_pair_nulls(&pair, nulls);
 	values[v++] = CStringGetTextDatum(nw_reference_name(scores.kind));
 	values[v++] = BoolGetDatum(scores.by_class);
 	values[v++] = Int64GetDatum(scores.n);

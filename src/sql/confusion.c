@@ -97,7 +97,7 @@ nw_confusion(PG_FUNCTION_ARGS)
 	Confusion confusion;
 
 	nw_check_argument(fcinfo, 1, "queries");
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 2);
 	rows = nw_rows_begin(fcinfo);
 	count_confusion(&confusion, &pair);
 	qsort_arg(confusion.cell, confusion.pairs->n, sizeof(Cell), compare_cells, confusion.labels);
@@ -111,6 +111,7 @@ nw_confusion(PG_FUNCTION_ARGS)
 		bool nulls[4 + NW_SET_PAIR_COLUMNS] = {false};
 
 		nw_set_pair_values(&pair, pair.support->set->tau, values + 4);
+		nw_set_pair_nulls(&pair, nulls + 4);
 		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;
@@ -157,7 +158,7 @@ nw_class_report(PG_FUNCTION_ARGS)
 	const int *order;
 
 	nw_check_argument(fcinfo, 1, "queries");
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 2);
 	rows = nw_rows_begin(fcinfo);
 	count_confusion(&confusion, &pair);
 	counts = count_classes(&confusion);
@@ -176,6 +177,7 @@ nw_class_report(PG_FUNCTION_ARGS)
 		values[5] = nw_share_or_null(count->correct, count->n, &nulls[5]);
 		values[6] = nw_share_or_null(2 * count->correct, count->n + count->predicted, &nulls[6]);
 		nw_set_pair_values(&pair, pair.support->set->tau, values + 7);
+		nw_set_pair_nulls(&pair, nulls + 7);
 		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;

@@ -152,6 +152,7 @@ point_values(const Point *point, int64 all, const NwSetPair *pair, Datum *values
 	nulls[0] = nulls[4] = point->n == 0;
 	nulls[2] = all == 0;
 	nw_set_pair_values(pair, pair->support->set->tau, values + 5);
+	nw_set_pair_nulls(pair, nulls + 5);
 }
 
 /*
@@ -167,7 +168,7 @@ nw_coverage(PG_FUNCTION_ARGS)
 	Point point = {0};
 
 	nw_check_argument(fcinfo, 1, "queries");
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 2);
 	rows = nw_rows_begin(fcinfo);
 	collect(&answers, &pair);
 	while (next_point(&answers, &point))
@@ -213,7 +214,7 @@ nw_threshold(PG_FUNCTION_ARGS)
 
 	nw_check_argument(fcinfo, 1, "queries");
 	desc = nw_row_type(fcinfo);
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 3);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 3);
 	collect(&answers, &pair);
 	while (next_point(&answers, &point))
 	{

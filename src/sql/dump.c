@@ -86,6 +86,8 @@ enum
 	Saved_score_k,
 	Saved_scored,
 	Saved_scores,
+	Saved_mixture, /* members of a set, and their shares */
+	Saved_shares,
 	SAVED_COLUMNS
 };
 
@@ -236,8 +238,10 @@ dump_set(const NwSet *set, void *arg)
 	nw_own_put_name(values, nulls, Saved_label, set->label);
 	nw_own_put_name(values, nulls, Saved_id, set->id);
 	nw_own_put_name(values, nulls, Saved_weight, set->weight);
-	nw_own_put_text(values, nulls, Saved_kernel, nw_kernel_name(set->kernel));
+	nw_own_put_text(values, nulls, Saved_kernel,
+	                nw_set_is_mixture(set) ? NULL : nw_kernel_name(set->kernel));
 	values[Saved_tau] = Float8GetDatum(set->tau);
+	nulls[Saved_tau] = nw_set_is_mixture(set);
 	values[Saved_k] = Int32GetDatum(set->k);
 	values[Saved_seed] = Int64GetDatum(set->seed);
 	nulls[Saved_k] = nulls[Saved_seed] = set->k <= 0;
@@ -250,7 +254,9 @@ dump_set(const NwSet *set, void *arg)
 	dump_stamp(&set->distilled, values, nulls, Saved_distilled);
 	values[Saved_temper] = Float8GetDatum(set->temper);
 	values[Saved_tags] = BoolGetDatum(set->tags);
-	memset(nulls + Saved_class, true, SAVED_COLUMNS - Saved_class);
+	memset(nulls + Saved_class, true, Saved_mixture - Saved_class);
+	nw_own_put_texts(values, nulls, Saved_mixture, set->members, set->nmembers);
+	nw_own_put_numbers(values, nulls, Saved_shares, set->shares, set->nmembers);
 	nw_rows_put(dump->rows, values, nulls);
 	if (nw_set_is_distilled(set))
 		dump_prototypes(dump, set);
@@ -324,6 +330,41 @@ check_saved(bool right, const char *set)
 		                errmsg("set \"%s\" cannot be restored from these values", set ? set : "")));
 }
 
+/* Register a set whose values were found to be right. */
+static void
+insert_restored(Oid schema, NwSet *set, const Datum *values, const bool *nulls)
+{
+	set->owner = restored_owner(set->name, nw_own_get_name(values, nulls, Saved_owner));
+	if (!nw_set_insert(schema, set))
+		nw_set_report_taken(set->name, "Remove it with nw_unregister, and restore again.");
+}
+
+/*
+ * Register a mixture out of a dump.  Its members may come later, and are looked up at each
+ * use anyway.
+ */
+static void
+restore_mixture(Oid schema, const Datum *values, const bool *nulls)
+{
+	NwSet set = {.mode = NW_MIXTURE};
+	int nshares;
+
+	set.name = nw_own_get_text(values, nulls, Saved_name);
+	set.members = nw_own_get_texts(values, nulls, Saved_mixture, &set.nmembers);
+	set.shares = nw_own_get_numbers(values, nulls, Saved_shares, &nshares);
+	check_saved(set.name && set.name[0] && set.nmembers > 0 && set.nmembers <= NW_MAX_MEMBERS &&
+	                nshares == set.nmembers && nw_set_shares_are_valid(set.shares, nshares),
+	            set.name);
+	for (int i = Saved_parent; i < Saved_mixture; i++)
+		check_saved(nulls[i] || i == Saved_dim || i == Saved_centroids || i == Saved_temper,
+		            set.name);
+	set.dim = nulls[Saved_dim] ? 0 : DatumGetInt32(values[Saved_dim]);
+	check_saved(set.dim >= 0 && set.dim <= NW_MAX_DIM, set.name);
+	set.temper = nulls[Saved_temper] ? 1 : DatumGetFloat8(values[Saved_temper]);
+	nw_check_temper(set.temper);
+	insert_restored(schema, &set, values, nulls);
+}
+
 /* Register a set out of a dump. */
 static void
 restore_set(Oid schema, const Datum *values, const bool *nulls)
@@ -334,6 +375,11 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	nw_check_may_register(schema);
 	set.name = nw_own_get_text(values, nulls, Saved_name);
 	set.mode = nw_own_get_text(values, nulls, Saved_mode);
+	if (set.mode && nw_set_is_mixture(&set))
+	{
+		restore_mixture(schema, values, nulls);
+		return;
+	}
 	set.parent = nw_own_get_text(values, nulls, Saved_parent);
 	set.schema = nw_own_get_name(values, nulls, Saved_schema);
 	set.relation = nw_own_get_name(values, nulls, Saved_relation);
@@ -342,7 +388,8 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	set.id = nw_own_get_name(values, nulls, Saved_id);
 	set.weight = nw_own_get_name(values, nulls, Saved_weight);
 	check_saved(set.name && set.name[0] && set.mode && set.schema && set.relation &&
-	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids],
+	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids] &&
+	                nulls[Saved_mixture] && nulls[Saved_shares],
 	            set.name);
 	set.kernel = nw_check_kernel(kernel);
 	set.tau = DatumGetFloat8(values[Saved_tau]);
@@ -363,9 +410,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	                nw_set_is_distilled(&set) == (set.k > 0) && set.calibrated.rows >= -1 &&
 	                set.distilled.rows >= -1,
 	            set.name);
-	set.owner = restored_owner(set.name, nw_own_get_name(values, nulls, Saved_owner));
-	if (!nw_set_insert(schema, &set))
-		nw_set_report_taken(set.name, "Remove it with nw_unregister, and restore again.");
+	insert_restored(schema, &set, values, nulls);
 }
 
 /*
@@ -467,7 +512,7 @@ nw_restore(PG_FUNCTION_ARGS)
 	Oid schema = read_row(fcinfo, values, nulls);
 	bool is_set = true;
 
-	for (int i = Saved_class; i < SAVED_COLUMNS; i++)
+	for (int i = Saved_class; i < Saved_mixture; i++)
 		is_set &= nulls[i];
 	if (is_set)
 		restore_set(schema, values, nulls);

@@ -86,6 +86,7 @@ put_prediction(const NwAnswer *answer, void *arg)
 	values[4] = Float8GetDatum(truth_probability(answer));
 	values[5] = Float8GetDatum(loss(answer));
 	nw_set_pair_values(predictions->pair, predictions->pair->support->set->tau, values + 6);
+	nw_set_pair_nulls(predictions->pair, nulls + 6);
 	values[brier] = Float8GetDatum(nulls[brier] ? 0 : brier_score(answer));
 	nulls[typicality] = answer->tally.typical == NULL;
 	values[typicality] =
@@ -106,7 +107,7 @@ nw_predict_set(PG_FUNCTION_ARGS)
 	Predictions predictions = {.pair = &pair};
 
 	nw_check_argument(fcinfo, 1, "queries");
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 2);
 	predictions.rows = nw_rows_begin(fcinfo);
 	nw_set_pair_batch(&pair, &batch, put_prediction, &predictions);
 	batch.typical = nw_typical_read(pair.schema, pair.support->set);
@@ -179,7 +180,7 @@ nw_evaluate(PG_FUNCTION_ARGS)
 
 	nw_check_argument(fcinfo, 1, "queries");
 	desc = nw_row_type(fcinfo);
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 3);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 3);
 	scores.bins = palloc(nw_bins_size(bins));
 	nw_bins_init(scores.bins, bins);
 	nw_sum_clear(&scores.loss);
@@ -190,6 +191,7 @@ nw_evaluate(PG_FUNCTION_ARGS)
 	nw_batch_run(&batch, pair.queries);
 
 	nw_set_pair_values(&pair, pair.support->set->tau, values);
+	nw_set_pair_nulls(&pair, nulls);
 	values[v++] = Int64GetDatum(scores.n);
 	values[v++] = Int64GetDatum(scores.unlabelled);
 	values[v++] = Int64GetDatum(scores.unseen);
@@ -239,7 +241,7 @@ nw_reliability(PG_FUNCTION_ARGS)
 	NwBins *bins;
 
 	nw_check_argument(fcinfo, 1, "queries");
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 3);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 3);
 	rows = nw_rows_begin(fcinfo);
 	bins = palloc(nw_bins_size(nbins));
 	nw_bins_init(bins, nbins);
@@ -260,6 +262,7 @@ nw_reliability(PG_FUNCTION_ARGS)
 
 		nulls[4] = nulls[5] = nulls[6] = bin->count == 0;
 		nw_set_pair_values(&pair, pair.support->set->tau, values + 7);
+		nw_set_pair_nulls(&pair, nulls + 7);
 		nw_rows_put(rows, values, nulls);
 	}
 	return (Datum) 0;

@@ -52,9 +52,37 @@ put_reasons(JsonbInState *json, const NwTally *tally)
 		nw_json_key(json, "weight");
 		nw_json_number(json, nw_tally_weight(tally, item));
 		nw_json_key(json, "distance");
-		nw_json_number(json, nw_query_distance(&tally->query, item->measure));
+		nw_json_number(json, nw_tally_distance(tally, item));
+		if (tally->nmembers > 0)
+		{
+			nw_json_key(json, "member");
+			nw_json_text(json, WJB_VALUE, nw_bytes_of_string(nw_tally_member(tally, item)));
+		}
 		nw_push_jsonb(json, WJB_END_OBJECT, NULL);
 		CHECK_FOR_INTERRUPTS();
+	}
+	nw_push_jsonb(json, WJB_END_ARRAY, NULL);
+}
+
+/* Write the members of a mixture that took part, and the temperatures of each. */
+static void
+put_members(JsonbInState *json, const NwTally *tally)
+{
+	nw_push_jsonb(json, WJB_BEGIN_ARRAY, NULL);
+	for (int i = 0; i < tally->nmembers; i++)
+	{
+		const NwMember *member = &tally->member[i];
+
+		nw_push_jsonb(json, WJB_BEGIN_OBJECT, NULL);
+		nw_json_key(json, "support");
+		nw_json_text(json, WJB_VALUE, nw_bytes_of_string(member->name));
+		nw_json_key(json, "share");
+		nw_json_number(json, nw_tally_share(tally, i));
+		nw_json_key(json, "tau");
+		nw_json_number(json, member->tally->query.tau);
+		nw_json_key(json, "temper");
+		nw_json_number(json, member->tally->temper);
+		nw_push_jsonb(json, WJB_END_OBJECT, NULL);
 	}
 	nw_push_jsonb(json, WJB_END_ARRAY, NULL);
 }
@@ -62,7 +90,8 @@ put_reasons(JsonbInState *json, const NwTally *tally)
 /*
  * nw_explain(query, support text, top int, classes, exclude, empty_ok boolean)
  * returns jsonb:
- * {label, confidence, probabilities, reasons, support, tau, temper}
+ * {label, confidence, probabilities, reasons, support, tau, temper}, and members of a
+ * mixture
  */
 Datum
 nw_explain(PG_FUNCTION_ARGS)
@@ -97,9 +126,17 @@ nw_explain(PG_FUNCTION_ARGS)
 	nw_json_key(&json, "support");
 	nw_json_text(&json, WJB_VALUE, nw_bytes_of_string(call.support));
 	nw_json_key(&json, "tau");
-	nw_json_number(&json, tally->query.tau);
+	if (tally->nmembers > 0)
+		nw_json_null(&json);
+	else
+		nw_json_number(&json, tally->query.tau);
 	nw_json_key(&json, "temper");
 	nw_json_number(&json, tally->temper);
+	if (tally->nmembers > 0)
+	{
+		nw_json_key(&json, "members");
+		put_members(&json, tally);
+	}
 	nw_push_jsonb(&json, WJB_END_OBJECT, NULL);
 	PG_RETURN_JSONB_P(JsonbValueToJsonb(json.result));
 }

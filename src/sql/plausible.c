@@ -251,7 +251,7 @@ nw_conformal_evaluate(PG_FUNCTION_ARGS)
 	nw_check_argument(fcinfo, 1, "queries");
 	covered.coverage = nw_coverage_argument(fcinfo, 2);
 	desc = nw_row_type(fcinfo);
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 3);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 3);
 	covered.references = nw_reference_get(pair.schema, pair.support->set, false);
 	first = &covered.references->row[0];
 	notice_same_queries(&pair, first);
@@ -259,6 +259,7 @@ nw_conformal_evaluate(PG_FUNCTION_ARGS)
 	nw_batch_run(&batch, pair.queries);
 
 	nw_set_pair_values(&pair, pair.support->set->tau, values);
+	nw_set_pair_nulls(&pair, nulls);
 	values[v++] = CStringGetTextDatum(nw_reference_name(covered.references->kind));
 	values[v++] = Int64GetDatum(covered.n);
 	values[v++] = Int64GetDatum(covered.unlabelled);

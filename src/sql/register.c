@@ -17,6 +17,7 @@
 #include "sets/advice.h"
 #include "sets/balance.h"
 #include "sets/extension.h"
+#include "sets/members.h"
 #include "sets/registry.h"
 #include "sets/scan.h"
 #include "sets/tags.h"
@@ -152,7 +153,7 @@ apply_arguments(FunctionCallInfo fcinfo, const Places *place, NwSet *set)
 		set->temper = nw_temper_argument(fcinfo, place->temper);
 	if (!PG_ARGISNULL(place->tags))
 		set->tags = PG_GETARG_BOOL(place->tags);
-	if (set->balance && set->label == NULL)
+	if (set->balance && set->label == NULL && !nw_set_is_mixture(set))
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 		                errmsg("set \"%s\" has no labels to balance", set->name)));
 }
@@ -239,6 +240,10 @@ nw_register(PG_FUNCTION_ARGS)
 	if (old)
 	{
 		nw_set_check_owner(schema, old);
+		if (nw_set_is_mixture(old))
+			ereport(ERROR,
+			        (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("set \"%s\" is a mixture", name),
+			         errhint("Choose another name, or remove the set with nw_unregister.")));
 		set = *old;
 		set.set_id = 0;
 		set.parent = NULL;
@@ -267,6 +272,9 @@ nw_register(PG_FUNCTION_ARGS)
 static void
 check_change(Oid schema, const NwSet *old, const NwSet *set, bool rows_named)
 {
+	if (nw_set_is_mixture(old) && (rows_named || set->kernel != old->kernel ||
+	                               set->tau != old->tau || set->model || set->balance || set->tags))
+		nw_members_report(old);
 	if (nw_set_is_distilled(old) &&
 	    (rows_named || set->kernel != old->kernel || !nw_same_name(set->balance, old->balance) ||
 	     set->tags != old->tags))
@@ -322,6 +330,19 @@ nw_alter_set(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Warn of a mixture that a set is missing in. */
+static void
+warn_mixture(const NwSet *set, void *arg)
+{
+	const char *member = arg;
+
+	if (nw_set_has_member(set, member))
+		ereport(
+			WARNING,
+			(errmsg("set \"%s\" was a member of mixture \"%s\"", member, set->name),
+		     errdetail("The mixture answers nothing until there is a set of that name again.")));
+}
+
 /* nw_unregister(name text) returns void */
 Datum
 nw_unregister(PG_FUNCTION_ARGS)
@@ -330,6 +351,7 @@ nw_unregister(PG_FUNCTION_ARGS)
 	char *name = nw_text_argument(fcinfo, 0, "name");
 
 	nw_set_delete(schema, get_own_set(schema, name));
+	nw_set_each(schema, warn_mixture, name);
 	PopActiveSnapshot();
 	PG_RETURN_VOID();
 }
@@ -344,6 +366,8 @@ nw_set_tau(PG_FUNCTION_ARGS)
 	NwSet *old = get_own_set(schema, name);
 	NwSet set = *old;
 
+	if (nw_set_is_mixture(old))
+		nw_members_report(old);
 	set.tau = tau;
 	change_set(schema, old, &set);
 	PopActiveSnapshot();

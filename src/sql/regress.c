@@ -100,6 +100,7 @@ nw_regress(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	nw_exclude_argument(&call, fcinfo, 2);
 	nw_empty_argument(&call, fcinfo, 3);
+	call.shares = true;
 
 	tally = nw_call_tally(&call);
 	if (tally == NULL)
@@ -127,6 +128,7 @@ nw_regress_interval(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	nw_exclude_argument(&call, fcinfo, 3);
 	nw_empty_argument(&call, fcinfo, 4);
+	call.shares = true;
 	desc = nw_row_type(fcinfo);
 
 	tally = nw_call_tally(&call);
@@ -221,7 +223,7 @@ nw_evaluate_regression(PG_FUNCTION_ARGS)
 
 	nw_check_argument(fcinfo, 1, "queries");
 	desc = nw_row_type(fcinfo);
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 2);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 2);
 	errors.numbers.set = pair.support->set->name;
 	errors.queries = pair.queries->set->name;
 	nw_sum_clear(&errors.truths);
@@ -229,9 +231,11 @@ nw_evaluate_regression(PG_FUNCTION_ARGS)
 	nw_sum_clear(&errors.magnitudes);
 	nw_sum_clear(&errors.squares);
 	nw_set_pair_batch(&pair, &batch, add_error, &errors);
+	batch.shares = true;
 	nw_batch_run(&batch, pair.queries);
 
 	nw_set_pair_values(&pair, pair.support->set->tau, values);
+	nw_set_pair_nulls(&pair, nulls);
 	own[0] = Int64GetDatum(errors.n);
 	own[1] = Int64GetDatum(errors.unlabelled);
 	if (errors.n == 0)

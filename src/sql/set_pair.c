@@ -8,6 +8,7 @@
 #include "utils/builtins.h"
 
 #include "sets/extension.h"
+#include "sets/members.h"
 #include "sets/origin.h"
 #include "sql/args.h"
 #include "sql/set_pair.h"
@@ -82,8 +83,8 @@ settle_leave_one_out(NwSetPair *pair, int asked)
 }
 
 /* Warn of vectors that different models made: their distances mean nothing. */
-static void
-warn_models(const NwSet *support, const NwSet *queries)
+void
+nw_warn_of_models(const NwSet *support, const NwSet *queries)
 {
 	if (support->model && queries->model && strcmp(support->model, queries->model) != 0)
 		ereport(WARNING,
@@ -91,6 +92,13 @@ warn_models(const NwSet *support, const NwSet *queries)
 		                queries->name),
 		         errdetail("Their models are \"%s\" and \"%s\".", support->model, queries->model),
 		         errhint("Compare vectors of one model; correct a wrong name with nw_alter_set.")));
+}
+
+static NwSource *
+find_queries(const NwSetPair *pair, FunctionCallInfo fcinfo, int arg)
+{
+	return nw_source_resolve(pair->schema,
+	                         nw_set_get(pair->schema, nw_text_argument(fcinfo, arg, "queries")));
 }
 
 /*
@@ -120,17 +128,71 @@ nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, int 
 					 "Without queries the set's own rows are asked about, each without itself.")));
 		return;
 	}
-	pair->queries = nw_source_resolve(
-		pair->schema, nw_set_get(pair->schema, nw_text_argument(fcinfo, queries_arg, "queries")));
+	pair->queries = find_queries(pair, fcinfo, queries_arg);
 	settle_leave_one_out(pair, asked);
-	warn_models(pair->support->set, pair->queries->set);
+	nw_warn_of_models(pair->support->set, pair->queries->set);
+}
+
+/* Pair each member of a mixture with the queries. */
+static void
+pair_members(NwSetPair *pair, NwSet *set, FunctionCallInfo fcinfo, int queries_arg, int asked)
+{
+	pair->support = palloc0(sizeof(NwSource));
+	pair->support->set = set;
+	pair->queries = find_queries(pair, fcinfo, queries_arg);
+	pair->member = palloc0(set->nmembers * sizeof(NwSetPair));
+	for (int i = 0; i < set->nmembers; i++)
+	{
+		NwSetPair *member = &pair->member[i];
+
+		member->schema = pair->schema;
+		member->support = nw_source_resolve(
+			pair->schema, nw_member_get(pair->schema, set->members[i], set->name));
+		nw_source_check_labelled(member->support);
+		member->queries = pair->queries;
+	}
+
+	/* the rows of all are there before those of any are looked at */
+	for (int i = 0; i < set->nmembers; i++)
+	{
+		settle_leave_one_out(&pair->member[i], asked);
+		nw_warn_of_models(pair->member[i].support->set, pair->queries->set);
+	}
+}
+
+/* The same where the support may be a mixture; queries are not null. */
+void
+nw_set_pair_init_any(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, int queries_arg,
+                     int leave_one_out_arg)
+{
+	Oid schema = nw_extension_schema(fcinfo);
+	NwSet *set = nw_set_get(schema, nw_text_argument(fcinfo, support_arg, "support"));
+
+	if (!nw_set_is_mixture(set))
+	{
+		nw_set_pair_init(pair, fcinfo, support_arg, queries_arg, leave_one_out_arg);
+		return;
+	}
+	memset(pair, 0, sizeof(NwSetPair));
+	pair->schema = schema;
+	pair_members(pair, set, fcinfo, queries_arg,
+	             PG_ARGISNULL(leave_one_out_arg) ? -1 : PG_GETARG_BOOL(leave_one_out_arg));
 }
 
 /* Start a batch that asks the support about the queries. */
 void
 nw_set_pair_batch(const NwSetPair *pair, NwBatch *batch, NwAnswerCallback callback, void *arg)
 {
+	const NwSet *set = pair->support->set;
+
 	memset(batch, 0, sizeof(NwBatch));
+	if (pair->member)
+	{
+		batch->mixture = set;
+		batch->member = palloc(set->nmembers * sizeof(NwBatch));
+		for (int i = 0; i < set->nmembers; i++)
+			nw_set_pair_batch(&pair->member[i], &batch->member[i], NULL, NULL);
+	}
 	batch->source = pair->support;
 	batch->leave_one_out = pair->leave_one_out;
 	batch->same_vector = pair->same_vector;
@@ -145,4 +207,11 @@ nw_set_pair_values(const NwSetPair *pair, double tau, Datum *values)
 	values[1] =
 		CStringGetTextDatum(pair->queries ? pair->queries->set->name : pair->support->set->name);
 	values[2] = Float8GetDatum(tau);
+}
+
+/* A mixture has no temperature: its members have. */
+void
+nw_set_pair_nulls(const NwSetPair *pair, bool *nulls)
+{
+	nulls[2] = pair->member != NULL;
 }

@@ -18,14 +18,17 @@ typedef struct NwSetPair
 {
 	Oid schema; /* the extension's */
 	NwSource *support;
-	NwSource *queries;  /* NULL where the caller named none */
-	bool leave_one_out; /* such a query does without itself */
-	bool same_vector;   /* and is one only where its vector is the support's, too */
-	bool took_part;     /* queries are among the rows that centroids were made of */
+	NwSource *queries;        /* NULL where the caller named none */
+	bool leave_one_out;       /* such a query does without itself */
+	bool same_vector;         /* and is one only where its vector is the support's, too */
+	bool took_part;           /* queries are among the rows that centroids were made of */
+	struct NwSetPair *member; /* [set->nmembers] each member of a mixture, with the queries */
 } NwSetPair;
 
 extern void nw_set_pair_init(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg,
                              int queries_arg, int leave_one_out_arg);
+extern void nw_set_pair_init_any(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg,
+                                 int queries_arg, int leave_one_out_arg);
 extern void nw_set_pair_batch(const NwSetPair *pair, NwBatch *batch, NwAnswerCallback callback,
                               void *arg);
 
@@ -36,5 +39,7 @@ extern void nw_set_pair_batch(const NwSetPair *pair, NwBatch *batch, NwAnswerCal
 #define NW_SET_PAIR_COLUMNS 3
 
 extern void nw_set_pair_values(const NwSetPair *pair, double tau, Datum *values);
+extern void nw_warn_of_models(const NwSet *support, const NwSet *queries);
+extern void nw_set_pair_nulls(const NwSetPair *pair, bool *nulls);
 
 #endif /* NW_SQL_SET_PAIR_H */

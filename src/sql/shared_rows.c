@@ -227,7 +227,11 @@ find_equal(const NwTally *tally, const NwHeaviest *list)
 {
 	for (int i = 0; i < list->n; i++)
 	{
-		if (nw_query_distance(&tally->query, list->item[i].measure) < EQUAL_DISTANCE)
+		const NwHeavy *item = &list->item[i];
+
+		/* a product is no distance */
+		if (nw_tally_of_item(tally, item)->query.kernel != NW_DOT &&
+		    nw_tally_distance(tally, item) < EQUAL_DISTANCE)
 			return i;
 	}
 	return -1;
@@ -241,9 +245,10 @@ void
 nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *tally)
 {
 	const NwHeaviest *list = &tally->heaviest;
+	const char *member;
 	int place;
 
-	if (fcinfo->flinfo->fn_extra || call->exclusive || tally->query.kernel == NW_DOT)
+	if (fcinfo->flinfo->fn_extra || call->exclusive)
 		return;
 	place = find_equal(tally, list);
 	if (place < 0)
@@ -254,9 +259,10 @@ nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *t
 	if (place < 0 || list->item[place].id == NULL)
 		return;
 	fcinfo->flinfo->fn_extra = fcinfo->flinfo;
+	member = nw_tally_member(tally, &list->item[place]);
 	ereport(
 		WARNING,
-		(errmsg("query is probably a row of set \"%s\"", call->support),
+		(errmsg("query is probably a row of set \"%s\"", member ? member : call->support),
 	     errdetail("The support with id \"%s\" is at distance 0.", list->item[place].id),
 	     errhint(
 			 "Pass exclude => ARRAY[id] to answer it without itself, or exclude => '{}' if this is meant.")));

@@ -259,6 +259,19 @@ list_indexes(const Todo *todo, const NwSet *set, Oid relid)
 	table_close(rel, AccessShareLock);
 }
 
+/* List what is to be done about a mixture: its members have rows of their own. */
+static void
+list_mixture(const Todo *todo, const NwSet *set)
+{
+	char *why;
+	const char *state = nw_mixture_state(todo->schema, set, &why);
+
+	if (strcmp(state, NW_READY) != 0)
+		put(todo, set, state, why,
+		    psprintf("SELECT %s, '{...}', replace => true)",
+		             call(todo, "nw_register_mixture", set->name)));
+}
+
 /* List what is to be done about one set. */
 static void
 list_set(const NwSet *set, void *arg)
@@ -270,6 +283,11 @@ list_set(const NwSet *set, void *arg)
 
 	if (!nw_set_is_mine(todo->schema, set))
 		return;
+	if (nw_set_is_mixture(set))
+	{
+		list_mixture(todo, set);
+		return;
+	}
 	state = nw_set_state(set, &why);
 	if (strcmp(state, NW_READY) != 0)
 	{

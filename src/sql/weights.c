@@ -13,7 +13,7 @@ PG_FUNCTION_INFO_V1(nw_weights);
 /*
  * nw_weights(query, support text, top int, classes, exclude, empty_ok boolean)
  * returns table (support_id text, label text, distance float8, weight float8,
- *				  rank int)
+ *				  rank int, member text)
  */
 Datum
 nw_weights(PG_FUNCTION_ARGS)
@@ -38,11 +38,13 @@ nw_weights(PG_FUNCTION_ARGS)
 	for (int i = 0; i < tally->heaviest.n; i++)
 	{
 		const NwHeavy *item = &tally->heaviest.item[i];
-		bool nulls[5] = {false};
-		Datum values[5] = {nw_text_or_null(item->id, &nulls[0]),
+		bool nulls[6] = {false};
+		Datum values[6] = {nw_text_or_null(item->id, &nulls[0]),
 		                   nw_bytes_datum(tally->labels->text[item->class]),
-		                   Float8GetDatum(nw_query_distance(&tally->query, item->measure)),
-		                   Float8GetDatum(nw_tally_weight(tally, item)), Int32GetDatum(i + 1)};
+		                   Float8GetDatum(nw_tally_distance(tally, item)),
+		                   Float8GetDatum(nw_tally_weight(tally, item)),
+		                   Int32GetDatum(i + 1),
+		                   nw_text_or_null(nw_tally_member(tally, item), &nulls[5])};
 
 		nw_rows_put(rows, values, nulls);
 	}

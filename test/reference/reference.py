@@ -17,6 +17,7 @@ import ece
 import evaluation
 import influence
 import mislabels
+import mixture
 import shapley
 import tags
 import typicality
@@ -31,6 +32,7 @@ PARTS = {
     "influence": influence.run,
     "diagnosis": diagnosis.run,
     "mislabels": mislabels.run,
+    "mixture": mixture.run,
     "shapley": shapley.run,
     "tags": tags.run,
     "typicality": typicality.run,

@@ -137,6 +137,88 @@ check_edges(void)
 	CHECK(nw_influence_log(false, tiny, huge, one) == 0, "nothing");
 }
 
+/* The probability of class 0 in a mixture of two sets, the first without one of its supports. */
+static long double
+mixed_truth(const long double *share, const long double *left, const long double *other)
+{
+	long double of_first = left[0] + left[1];
+	long double truth = share[1] * other[0] / (other[0] + other[1]);
+
+	if (of_first == 0)
+		return other[0] / (other[0] + other[1]);
+	return (share[0] * left[0] / of_first + truth) / (share[0] + share[1]);
+}
+
+/* A number of one of several sizes, 0 among them where asked for. */
+static long double
+draw(bool zero)
+{
+	if (zero && check_below(4) == 0)
+		return 0;
+	return ldexpl(1 + check_below(1000) / 1000.0L, check_below(60) - 30);
+}
+
+static NwScaled
+scaled(long double value)
+{
+	return value == 0 ? (NwScaled) {0, 0} : nw_scaled_of((double) value);
+}
+
+/* Influence in a mixture, against the probabilities with and without the support. */
+static void
+check_mixed(bool own)
+{
+	long double share[2] = {draw(false), draw(false)};
+	long double term = draw(false);
+	long double rest = draw(true);
+	long double others = own ? draw(true) : draw(false);
+	long double truth = own ? 0 : check_below(2) * others;
+	long double other[2] = {draw(!own && truth == 0 ? false : true), draw(false)};
+	long double before[2];
+	long double after[2];
+	long double sum = other[0] + other[1];
+	long double expected;
+	NwInMixture in = {scaled(share[0]), scaled(share[1] * other[0] / sum),
+	                  scaled(share[1] * other[1] / sum)};
+	double influence;
+
+	/* masses of the truth, and of all else, in the first set */
+	before[0] = own ? rest + term : truth;
+	before[1] = own ? others : rest + term + (others - truth);
+	after[0] = own ? rest : truth;
+	after[1] = own ? others : rest + (others - truth);
+	if (before[0] + other[0] == 0)
+		return;
+	expected = logl(mixed_truth(share, before, other)) - logl(mixed_truth(share, after, other));
+	influence =
+		nw_influence_mixed(own, scaled(term), scaled(rest), scaled(others), scaled(truth), &in);
+	if (isinf(expected))
+		CHECK(influence == HUGE_VAL, "%g", influence);
+	else
+		CHECK(fabsl(influence - expected) <= 1e-13L * fmaxl(1, fabsl(expected)), "%g, not %Lg",
+		      influence, expected);
+}
+
+/* Influence in a mixture of one member is that of the member. */
+static void
+check_alone(void)
+{
+	NwInMixture in = {.share = {1, 0}};
+	NwScaled term = scaled(draw(false));
+	NwScaled rest = scaled(draw(true));
+	NwScaled others = scaled(draw(false));
+	double expected = nw_influence_log(true, term, rest, others);
+	double influence = nw_influence_mixed(true, term, rest, others, scaled(0), &in);
+
+	CHECK(influence == expected || fabs(influence - expected) <= 1e-14 * fabs(expected),
+	      "%g, not %g", influence, expected);
+	expected = nw_influence_log(false, term, rest, others);
+	influence = nw_influence_mixed(false, term, rest, others, others, &in);
+	CHECK(fabs(influence - expected) <= 1e-14 * fabs(expected), "%g, not %g", influence, expected);
+	CHECK(nw_influence_mixed(false, term, scaled(0), scaled(0), scaled(0), &in) == -HUGE_VAL,
+	      "none left");
+}
+
 int
 main(void)
 {
@@ -152,5 +234,11 @@ main(void)
 		compare(CLASSES + check_below(MOST - CLASSES), 3000, 2000);
 	}
 	check_edges();
+	for (int round = 0; round < 2000; round++)
+	{
+		check_mixed(true);
+		check_mixed(false);
+		check_alone();
+	}
 	return check_finish();
 }
