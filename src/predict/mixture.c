@@ -47,12 +47,6 @@ nw_mixture_create(MemoryContext mcxt, const NwSet *set)
 	return mixture;
 }
 
-NwLabels *
-nw_mixture_labels(const NwMixture *mixture)
-{
-	return mixture->labels;
-}
-
 /* The number of a member's class among those of all. */
 static int
 class_of(NwMixture *mixture, int member, const NwLabels *labels, int class)

@@ -13,7 +13,6 @@
 typedef struct NwMixture NwMixture;
 
 extern NwMixture *nw_mixture_create(MemoryContext mcxt, const NwSet *set);
-extern NwLabels *nw_mixture_labels(const NwMixture *mixture);
 extern void nw_mixture_begin(const NwMixture *mixture, NwTally *tally, MemoryContext mcxt);
 extern void nw_mixture_take(NwMixture *mixture, NwTally *tally, int i, NwTally *answer,
                             MemoryContext mcxt);
