@@ -99,6 +99,11 @@ SELECT nw_alter_set('c', temper => 0.4);
 SELECT nw_distill('c', 'alike', k => 3, calibrate => false) AS prototypes;
 SELECT name, temper <> 1 AS tempered, tau = 3 AS of_parent, temper = 0.4 AS temper_of_parent FROM nw_sets WHERE mode <> 'full' ORDER BY name;
 
+-- one prototype for each class: tau and temper do the same, and tau stays
+SELECT nw_alter_set('c', tau => 3, temper => 1);
+SELECT nw_distill('c', 'means', k => 1) AS prototypes;
+SELECT tau, temper <> 1 AS tempered FROM nw_sets WHERE name = 'means';
+
 -- what is refused
 SELECT nw_calibrate('c', fit => 'everything');
 SELECT nw_calibrate('c', fit => NULL);

@@ -21,7 +21,7 @@ SELECT * FROM nw_todo();
 -- the statement that nw_todo gives is the one that helps
 SELECT nw_set_tau('a', 3);
 SELECT format('SELECT count(*) FROM (%s) AS s', sql) FROM nw_todo() \gexec
-SELECT tau <> 3 AS found, calibrated_rows FROM nw_sets WHERE name = 'a';
+SELECT temper <> 1 AS found, calibrated_rows FROM nw_sets WHERE name = 'a';
 SELECT * FROM nw_todo();
 -- a temperature set by hand is not calibrated, unless it is the same
 SELECT nw_set_tau('a', tau) FROM nw_sets WHERE name = 'a';

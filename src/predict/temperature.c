@@ -58,6 +58,14 @@
 /* Points closer than this to another one tell nothing new of it. */
 #define APART 1.03
 
+/*
+ * Tempered, very different values of tau may do nearly the same: with one row for each
+ * class, exactly the same.  A loss above the least by no more than this share of it does
+ * not tell them apart, and the nearest to the tau of the set is best: rows keep their
+ * weights.
+ */
+#define ALIKE 1e-4
+
 #define LOG_2 0.69314718055994530942
 
 /* Let a sweep be cancelled. */
@@ -228,17 +236,6 @@ is_allowed(const Trials *trials, const NwPilotPoint *point)
 	return trials->search->fit == NW_FIT_TAU || point->wrong <= trials->start.wrong;
 }
 
-/* Say whether a point is better than another one. */
-static bool
-is_better(const Trials *trials, const NwPilotPoint *a, const NwPilotPoint *b)
-{
-	/* tempered, all that are flawless have one loss: the fewest changes are best */
-	if (trials->search->fit == NW_FIT_BOTH && (a->flawless || b->flawless))
-		return a->flawless && (!b->flawless || factor(a->tau, trials->start.tau) <
-		                                           factor(b->tau, trials->start.tau));
-	return a->loss < b->loss;
-}
-
 /*
  * The place of the best point: of all, or of those allowed with no more than so many
  * errors, and not near a temperature (0 for none); -1 where there are none.
@@ -246,18 +243,35 @@ is_better(const Trials *trials, const NwPilotPoint *a, const NwPilotPoint *b)
 static int
 find_best(const Trials *trials, bool allowed, int64 errors, double away_from)
 {
+	bool both = trials->search->fit == NW_FIT_BOTH;
+	double least = HUGE_VAL;
+	bool flawless = false;
 	int best = -1;
 
-	for (int i = 0; i < trials->n; i++)
+	/* first the least loss, then the nearest of those alike */
+	for (int turn = 0; turn < 2; turn++)
 	{
-		const NwPilotPoint *point = &trials->point[i];
+		for (int i = 0; i < trials->n; i++)
+		{
+			const NwPilotPoint *point = &trials->point[i];
 
-		if (allowed && (!is_allowed(trials, point) || point->wrong > errors))
-			continue;
-		if (away_from > 0 && factor(point->tau, away_from) < APART)
-			continue;
-		if (best < 0 || is_better(trials, point, &trials->point[best]))
-			best = i;
+			if (allowed && (!is_allowed(trials, point) || point->wrong > errors))
+				continue;
+			if (away_from > 0 && factor(point->tau, away_from) < APART)
+				continue;
+			if (turn == 0)
+			{
+				least = Min(least, point->loss);
+				flawless = flawless || point->flawless;
+				continue;
+			}
+			if (both && flawless ? !point->flawless
+			                     : point->loss > least + (both ? ALIKE * least : 0))
+				continue;
+			if (best < 0 || factor(point->tau, trials->start.tau) <
+			                    factor(trials->point[best].tau, trials->start.tau))
+				best = i;
+		}
 	}
 	return best;
 }
@@ -597,22 +611,28 @@ choose_tau(const NwFinalists *finalists)
 static int
 choose_pair(const NwFinalists *finalists)
 {
-	int best = 0;
+	const NwFinalist *start = &finalists->item[0];
+	double least = HUGE_VAL;
+	bool flawless = false;
+	int best = -1;
 
-	for (int i = 1; i < finalists->n; i++)
+	for (int i = 0; i < finalists->n; i++)
+	{
+		if (finalists->item[i].wrong > start->wrong)
+			continue;
+		least = Min(least, finalists->item[i].fit.loss);
+		flawless = flawless || finalists->item[i].fit.flawless;
+	}
+	for (int i = 0; i < finalists->n; i++)
 	{
 		const NwFinalist *item = &finalists->item[i];
-		const NwFinalist *other = &finalists->item[best];
 
-		if (item->wrong > finalists->item[0].wrong)
+		/* all that are flawless have one loss */
+		if (item->wrong > start->wrong ||
+		    (flawless ? !item->fit.flawless : item->fit.loss > least + ALIKE * least))
 			continue;
-		if (item->fit.flawless || other->fit.flawless)
-		{
-			/* all that are flawless have one loss: the fewest changes are best */
-			if (item->fit.flawless && (!other->fit.flawless || item->changed < other->changed))
-				best = i;
-		}
-		else if (item->fit.loss < other->fit.loss)
+		if (best < 0 ||
+		    factor(item->tau, start->tau) < factor(finalists->item[best].tau, start->tau))
 			best = i;
 	}
 	return best;

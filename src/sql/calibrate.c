@@ -222,14 +222,18 @@ notice_found(const NwTemperature *found, NwTemperatureFit fit)
 		         errdetail("A cautious value was chosen."),
 		         errhint("Calibrate with queries that are harder, or more of them.")));
 	if (found->changed > 0)
+	{
+		bool costly = fit == NW_FIT_TAU && found->wrong > found->wrong_before;
+
 		ereport(NOTICE,
-		        (errmsg(INT64_FORMAT " of " INT64_FORMAT " queries get another label",
-		                found->changed, found->n),
-		         errdetail("Before, " INT64_FORMAT " labels were wrong; now " INT64_FORMAT " are.",
-		                   found->wrong_before, found->wrong),
-		         fit == NW_FIT_TAU && found->wrong > found->wrong_before
-		             ? errhint("Without fit => 'tau', the error on these queries does not rise.")
-		             : errhint("To keep every label, pass fit => 'temper'.")));
+		        (errmsg("%lld of %lld queries get another label", (long long) found->changed,
+		                (long long) found->n),
+		         errdetail("Before, %lld labels were wrong; now %lld are.",
+		                   (long long) found->wrong_before, (long long) found->wrong),
+		         errhint("%s", costly ? "Without fit => 'tau', the error on these queries does"
+		                                " not rise."
+		                              : "To keep every label, pass fit => 'temper'.")));
+	}
 }
 
 /*
