@@ -184,6 +184,8 @@ typedef struct Trials
 	NwPilot *pilot;
 	int64 every;         /* one of so many queries is in the pilot */
 	int pilot_every;     /* and one of so many of these is asked */
+	double scale;        /* how far scores typically are from the largest */
+	double ceiling;      /* the largest tau that is tried */
 	NwPilotPoint start;  /* the tau of the set */
 	NwPilotPoint *point; /* [n] in ascending order of tau */
 	int n;
@@ -210,7 +212,7 @@ try_tau(Trials *trials, double tau)
 	int at = trials->n;
 	double guess;
 
-	tau = Max(NW_TAU_MIN, Min(NW_TAU_MAX, tau));
+	tau = Max(NW_TAU_MIN, Min(trials->ceiling, tau));
 	while (at > 0 && trials->point[at - 1].tau >= tau)
 		at--;
 	if (at < trials->n && trials->point[at].tau == tau)
@@ -353,13 +355,10 @@ find_cautious(const Trials *trials)
 static void
 try_octaves(Trials *trials)
 {
-	double scale = nw_pilot_scale(trials->pilot);
 	double before = HUGE_VAL;
 
-	if (!(scale > 0 && scale < NW_TAU_MAX))
-		scale = trials->search->tau;
 	for (int i = 0; i <= GRID_OCTAVES; i++)
-		try_tau(trials, ldexp(scale, i - GRID_OCTAVES));
+		try_tau(trials, ldexp(trials->scale, i - GRID_OCTAVES));
 	for (int i = 0; i < MAX_EXTENSIONS; i++)
 	{
 		int best = find_best(trials, false, 0, 0);
@@ -397,7 +396,7 @@ enter_near(const Trials *trials, NwFinalists *finalists, double tau)
 	}
 	if (trials->search->low > 0)
 		tau = trials->point[near].tau;
-	tau = Max(NW_TAU_MIN, Min(NW_TAU_MAX, tau));
+	tau = Max(NW_TAU_MIN, Min(trials->ceiling, tau));
 	nw_finalists_enter(finalists, tau, guess_sharpness(trials, near, tau));
 }
 
@@ -557,6 +556,22 @@ try_suggested(Trials *trials)
 	}
 }
 
+/*
+ * Find how far scores typically are from the largest.  At a tau above that rows weigh
+ * nearly the same.  With temper to make up for it the loss may still be low, but weights
+ * would name nothing any more: so there tau ends.
+ */
+static void
+find_scale(Trials *trials)
+{
+	trials->scale = nw_pilot_scale(trials->pilot);
+	if (!(trials->scale > 0 && trials->scale < NW_TAU_MAX))
+		trials->scale = trials->search->tau;
+	trials->ceiling = NW_TAU_MAX;
+	if (trials->search->fit == NW_FIT_BOTH && trials->search->low == 0)
+		trials->ceiling = Max(trials->scale, trials->search->tau);
+}
+
 /* Choose the temperatures that all queries are asked about. */
 static void
 choose_finalists(NwTemperatureSearch *search, NwFinalists *finalists)
@@ -569,6 +584,7 @@ choose_finalists(NwTemperatureSearch *search, NwFinalists *finalists)
 	search->pilot = NULL;
 	trials.every = Max(trials.every, search->queries / Max(nw_pilot_queries(trials.pilot), 1));
 	trials.pilot_every = 1;
+	find_scale(&trials);
 	trials.start = nw_pilot_try(trials.pilot, 1, search->tau, both, 1);
 	nw_finalists_enter(finalists, search->tau, trials.start.sharpness);
 
