@@ -301,11 +301,49 @@ SELECT nw_distill('pair', 'tiny', 'cluster');
 SELECT nw_distill('nigh', 'pair', 'cluster');
 SELECT * FROM nw_suspects('pair');
 SELECT nw_calibrate('pair');
-SELECT nw_calibrate('pair', 'q');
+SELECT nw_learn_typicality('pair');
 SELECT * FROM nw_temperature_sweep('pair', 'q');
 SELECT nw_diagnose('pair', 'q');
 SELECT * FROM nw_index_work('[1,2]', 'pair');
 SELECT * FROM nw_predict_set('nigh', 'pair');
+
+-- calibrated: temper alone, of the least loss, and every label stays
+SELECT nw_register('m1', 'near_rows', embedding => 'x', temper => 0.7), nw_register('m2', 'far_rows', embedding => 'v', label => 'kind', id => 'key');
+SELECT nw_register_mixture('mix', '{m1,m2}', '{1,2}');
+CREATE TABLE q2 AS SELECT id, CASE WHEN id % 10 < 7 THEN nw_predict(x, 'mix') ELSE label END AS label, x FROM q;
+SELECT nw_register('q2', 'q2', embedding => 'x');
+CREATE TEMP TABLE plain AS SELECT q.id, q.label AS truth, p.label, p.probability
+  FROM q2 AS q, nw_predict_proba(q.x, 'mix') AS p WHERE q.label IS NOT NULL;
+CREATE FUNCTION pg_temp.loss(t float8) RETURNS float8 LANGUAGE sql AS
+$$SELECT avg(-ln(p)) FROM (SELECT label = truth AS own,
+	probability ^ (1 / t) / sum(probability ^ (1 / t)) OVER (PARTITION BY id) AS p FROM plain) AS h WHERE own$$;
+CREATE TEMP TABLE found AS SELECT * FROM nw_calibrate('mix', 'q2', leave_one_out => false);
+SELECT tau IS NULL AND tau_before IS NULL AS no_tau, temper_before, error_before = error_after AS same_error,
+       nll_after < nll_before AS better, abs(nll_before - pg_temp.loss(1)) < 1e-12 AS before,
+       abs(nll_after - pg_temp.loss(temper)) < 1e-12 AS after,
+       nll_after <= pg_temp.loss(temper * 1.001) AND nll_after <= pg_temp.loss(temper / 1.001) AS least
+  FROM found;
+SELECT f.temper = s.temper AS kept, s.calibrated_at IS NOT NULL AS calibrated, abs(f.nll_after - e.nll) < 1e-12 AS nll,
+       abs(f.ece_after - e.ece) < 1e-12 AS ece, f.error_after = e.error_rate AS error_rate
+  FROM found AS f, nw_sets AS s, nw_evaluate('mix', 'q2', leave_one_out => false) AS e WHERE s.name = 'mix';
+
+SELECT nw_calibrate('mix', 'q2', fit => 'tau');
+SELECT nw_calibrate('mix', 'q2', 0.1, 1);
+SELECT typicality FROM nw_classify('[1,2]', 'mix');
+SELECT nw_predict('[1,2]', 'mix', min_typicality => 0.1);
+
+-- plausible labels: scores of the mixture's own probabilities, until a member changes
+SELECT query_set, scored_by, guarantee, n > 0 AS scored FROM nw_conformal('mix', 'q2', leave_one_out => false);
+SELECT bool_and(nw_plausible(q.x, 'mix', 0.8) = (SELECT coalesce(array_agg(p.label ORDER BY rank), '{}')
+	FROM nw_predict_proba(q.x, 'mix') AS p,
+	     (SELECT scores[ceil((cardinality(scores) + 1) * 0.8 - 1e-9)] AS bound
+	        FROM nw_reference_scores WHERE set = 'mix' AND kind = 'threshold' AND current) AS s
+	WHERE 1 - p.probability <= s.bound + 1e-15)) AS plausible FROM q;
+SELECT covered >= 0.8 * n AS covered FROM nw_conformal_evaluate('mix', 'q2', 0.8, leave_one_out => false);
+SELECT nw_set_tau('m2', 0.123);
+SELECT nw_plausible('[1,2]', 'mix', 0.8);
+SELECT current FROM nw_reference_scores WHERE set = 'mix';
+SELECT what, sql FROM nw_todo() WHERE set = 'mix';
 
 SELECT nw_unregister(name) FROM (SELECT name FROM nw_sets ORDER BY mode <> 'mixture', name) AS s;
 RESET search_path;

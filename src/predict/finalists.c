@@ -244,7 +244,6 @@ void
 nw_finalists_add(NwFinalists *finalists, const NwQueryScores *query)
 {
 	const NwVerdict *verdict = &query->answer->tally.verdict;
-	const int *order = nw_labels_order(query->support->labels);
 	Size bytes;
 	bytea *ratios;
 	Datum value;
@@ -258,6 +257,7 @@ nw_finalists_add(NwFinalists *finalists, const NwQueryScores *query)
 	take_verdict(finalists, query);
 	if (finalists->n > 1)
 	{
+		const int *order = nw_labels_order(query->support->labels);
 		int winner = verdict->class[nw_verdict_winner(verdict)];
 		int64 longest = 0;
 		int before = -1;

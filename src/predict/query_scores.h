@@ -11,7 +11,7 @@
 
 typedef struct NwQueryScores
 {
-	const NwAnswer *answer;
+	const NwAnswer *answer; /* of a mixture it is all there is */
 	const NwSupport *support;
 	const double *score;      /* [support->n] at temperature 1; NW_SCORE_NONE for rows left out */
 	const double *log_weight; /* [support->n] or NULL */

@@ -136,6 +136,16 @@ add_to_sweep(NwSweep *sweep, const NwQueryScores *query, double *scratch)
 	pfree(work);
 }
 
+/* Take an answer of a mixture, which has no scores: its temper is all there is to find. */
+static void
+take_mixed_answer(const NwAnswer *answer, void *arg)
+{
+	NwTemperatureSearch *search = arg;
+
+	if (answer->labelled)
+		nw_finalists_add(search->finalists, &(NwQueryScores) {.answer = answer});
+}
+
 static void
 take_answer(const NwAnswer *answer, void *arg)
 {
@@ -172,8 +182,8 @@ void
 nw_temperature_attach(NwTemperatureSearch *search, NwBatch *batch)
 {
 	search->batch = batch;
-	batch->measures = true;
-	batch->callback = take_answer;
+	batch->measures = batch->mixture == NULL;
+	batch->callback = batch->mixture ? take_mixed_answer : take_answer;
 	batch->arg = search;
 }
 

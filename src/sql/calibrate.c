@@ -4,12 +4,15 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "utils/snapmgr.h"
 
 #include "math/sample.h"
+#include "predict/mixed_batch.h"
 #include "predict/statement_cache.h"
 #include "predict/temperature.h"
 #include "rows.h"
+#include "sets/members.h"
 #include "sets/state.h"
 #include "sql/args.h"
 #include "sql/progress.h"
@@ -125,7 +128,7 @@ nw_temperature_sweep(PG_FUNCTION_ARGS)
 typedef struct Calibration
 {
 	const NwSetPair *pair;
-	NwSupport *support;
+	NwSupport *support; /* NULL for a mixture */
 	NwSupport *queries; /* NULL where the support's own rows are asked about */
 	int64 *sample;      /* [nsample] rows of queries, or of support */
 	int nsample;
@@ -156,13 +159,15 @@ calibration_pass(NwTemperatureSearch *search, int64 every)
 	MemoryContext pass_mcxt =
 		AllocSetContextCreate(CurrentMemoryContext, "nwhead calibration", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext caller = MemoryContextSwitchTo(pass_mcxt);
-	NwBatch batch = {.source = calibration->pair->support,
-	                 .leave_one_out =
-	                     calibration->queries == NULL || calibration->pair->leave_one_out,
-	                 .same_vector = calibration->pair->same_vector};
+	NwBatch batch;
 
+	nw_set_pair_batch(calibration->pair, &batch, NULL, NULL);
+	batch.leave_one_out |= calibration->queries == NULL;
 	nw_temperature_attach(search, &batch);
-	nw_batch_open_support(&batch, calibration->support);
+	if (batch.mixture)
+		nw_mixed_open(&batch);
+	else
+		nw_batch_open_support(&batch, calibration->support);
 	for (int64 i = 0; i < calibration->nsample; i += every)
 	{
 		int64 row = calibration->sample[i];
@@ -176,7 +181,10 @@ calibration_pass(NwTemperatureSearch *search, int64 every)
 	/* that there is a row to leave out is for all queries to show */
 	if (every > 1)
 		batch.same_vector = false;
-	nw_batch_finish(&batch);
+	if (batch.mixture)
+		nw_mixed_finish(&batch);
+	else
+		nw_batch_finish(&batch);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(pass_mcxt);
 }
@@ -191,7 +199,8 @@ read_sets(Calibration *calibration, const NwSetPair *pair)
 	if (pair->queries == NULL || pair->leave_one_out)
 		columns |= NW_SCAN_ID;
 	calibration->pair = pair;
-	calibration->support = nw_support_read_sorted(pair->support, columns, nw_cache_bound());
+	if (pair->member == NULL)
+		calibration->support = nw_support_read_sorted(pair->support, columns, nw_cache_bound());
 	if (pair->queries)
 	{
 		nw_source_check_labelled(pair->queries);
@@ -264,11 +273,21 @@ nw_calibrate(PG_FUNCTION_ARGS)
 	desc = nw_row_type(fcinfo);
 
 	nw_push_fresh_snapshot();
-	nw_set_pair_init(&pair, fcinfo, 0, 1, 5);
+	if (PG_ARGISNULL(1))
+		nw_set_pair_init(&pair, fcinfo, 0, 1, 5);
+	else
+		nw_set_pair_init_any(&pair, fcinfo, 0, 1, 5);
 	nw_set_check_owner(pair.schema, pair.support->set);
+	if (pair.member)
+	{
+		/* tau is the members' */
+		if (search.fit == NW_FIT_TAU || search.low > 0)
+			nw_members_report(pair.support->set);
+		search.fit = NW_FIT_TEMPER;
+	}
 	read_sets(&calibration, &pair);
 	search.queries = calibration.nsample;
-	search.supports = calibration.support->n;
+	search.supports = calibration.support ? calibration.support->n : 0;
 	search.tau = pair.support->set->tau;
 	search.temper = pair.support->set->temper;
 	found = nw_temperature_search(&search);
@@ -279,12 +298,16 @@ nw_calibrate(PG_FUNCTION_ARGS)
 		calibrated = *pair.support->set;
 		calibrated.tau = found.tau;
 		calibrated.temper = found.temper;
-		calibrated.calibrated = nw_stamp_now(pair.support, calibration.support->n);
+		calibrated.calibrated =
+			calibration.support ? nw_stamp_now(pair.support, calibration.support->n)
+								: (NwStamp) {true, GetCurrentTransactionStartTimestamp(), -1, -1};
 		nw_set_change(pair.schema, pair.support->set, &calibrated, false);
 	}
 	PopActiveSnapshot();
 
 	nw_set_pair_values(&pair, found.tau, values);
+	nw_set_pair_nulls(&pair, nulls);
+	nulls[3] = nulls[2];
 	values[3] = Float8GetDatum(search.tau);
 	values[4] = Float8GetDatum(found.temper);
 	values[5] = Float8GetDatum(search.temper);

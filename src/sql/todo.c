@@ -270,6 +270,8 @@ list_mixture(const Todo *todo, const NwSet *set)
 		put(todo, set, state, why,
 		    psprintf("SELECT %s, '{...}', replace => true)",
 		             call(todo, "nw_register_mixture", set->name)));
+	else
+		list_scores(todo, set);
 }
 
 /* List what is to be done about one set. */
