@@ -60,11 +60,15 @@
 
 /*
  * Tempered, very different values of tau may do nearly the same: with one row for each
- * class, exactly the same.  A loss above the least by no more than this share of it does
- * not tell them apart, and the nearest to the tau of the set is best: rows keep their
- * weights.
+ * class, exactly the same.  A loss over all queries above the least by no more than this,
+ * in nats or as a share, does not tell them apart.  Then the fewest errors are best,
+ * and the nearest to the tau of the set: rows keep their weights.
  */
-#define ALIKE 1e-4
+#define ALIKE 0.1
+#define ALIKE_SHARE 1e-4
+
+/* Octaves below the grid that a tempered tau may have: there the nearest row is all. */
+#define MORE_OCTAVES 2
 
 #define LOG_2 0.69314718055994530942
 
@@ -234,11 +238,27 @@ try_tau(Trials *trials, double tau)
 	trials->n++;
 }
 
+/* The largest loss that is as good as the least of so many queries, one of every so many. */
+static double
+alike(double least, double every)
+{
+	return least + Max(ALIKE / every, ALIKE_SHARE * least);
+}
+
 /* How far apart two temperatures are, as a factor of at least 1. */
 static double
 factor(double a, double b)
 {
 	return a > b ? a / b : b / a;
+}
+
+/* Of two that are alike, say whether the first has fewer errors, or is nearer to a tau. */
+static bool
+comes_first(int64 wrong, double tau, int64 other_wrong, double other_tau, double near)
+{
+	if (wrong != other_wrong)
+		return wrong < other_wrong;
+	return factor(tau, near) < factor(other_tau, near);
 }
 
 /* Say whether a point may be chosen: tempering is not to cost errors. */
@@ -277,11 +297,14 @@ find_best(const Trials *trials, bool allowed, int64 errors, double away_from)
 				flawless = flawless || point->flawless;
 				continue;
 			}
-			if (both && flawless ? !point->flawless
-			                     : point->loss > least + (both ? ALIKE * least : 0))
+			if (both && flawless
+			        ? !point->flawless
+			        : point->loss >
+			              (both ? alike(least, (double) trials->every * trials->pilot_every)
+			                    : least))
 				continue;
-			if (best < 0 || factor(point->tau, trials->start.tau) <
-			                    factor(trials->point[best].tau, trials->start.tau))
+			if (best < 0 || comes_first(point->wrong, point->tau, trials->point[best].wrong,
+			                            trials->point[best].tau, trials->start.tau))
 				best = i;
 		}
 	}
@@ -369,7 +392,7 @@ try_octaves(Trials *trials)
 
 	for (int i = 0; i <= GRID_OCTAVES; i++)
 		try_tau(trials, ldexp(trials->scale, i - GRID_OCTAVES));
-	for (int i = 0; i < MAX_EXTENSIONS; i++)
+	for (int i = 0; i < (trials->search->fit == NW_FIT_BOTH ? MORE_OCTAVES : MAX_EXTENSIONS); i++)
 	{
 		int best = find_best(trials, false, 0, 0);
 		double loss = trials->point[best].loss;
@@ -515,6 +538,8 @@ ask_all(Trials *trials)
 	int best = find_best(trials, false, 0, 0);
 	double tau = trials->point[best].tau;
 	double doubt = trials->every > 1 ? DOUBT : 0;
+	double least =
+		trials->search->fit == NW_FIT_BOTH ? ldexp(trials->scale, -GRID_OCTAVES - MORE_OCTAVES) : 0;
 
 	trials->pilot_every = 1;
 	trials->n = 0;
@@ -531,9 +556,9 @@ ask_all(Trials *trials)
 
 		best = find_best(trials, false, 0, 0);
 		bound = trials->point[best].loss + doubt;
-		if (best == 0 || first->loss <= bound)
+		if ((best == 0 || first->loss <= bound) && first->tau > least)
 			try_tau(trials, first->tau / STEP);
-		else if (best == trials->n - 1 || last->loss <= bound)
+		else if ((best == trials->n - 1 || last->loss <= bound) && last->tau < trials->ceiling)
 			try_tau(trials, last->tau * STEP);
 		else
 			break;
@@ -638,7 +663,9 @@ static int
 choose_pair(const NwFinalists *finalists)
 {
 	const NwFinalist *start = &finalists->item[0];
+	double before = nw_sum_value(&finalists->loss_before);
 	double least = HUGE_VAL;
+	double worst;
 	bool flawless = false;
 	int best = -1;
 
@@ -649,16 +676,17 @@ choose_pair(const NwFinalists *finalists)
 		least = Min(least, finalists->item[i].fit.loss);
 		flawless = flawless || finalists->item[i].fit.flawless;
 	}
+	/* nor is the loss to rise */
+	worst = Max(least, Min(alike(least, 1), before));
 	for (int i = 0; i < finalists->n; i++)
 	{
 		const NwFinalist *item = &finalists->item[i];
 
 		/* all that are flawless have one loss */
-		if (item->wrong > start->wrong ||
-		    (flawless ? !item->fit.flawless : item->fit.loss > least + ALIKE * least))
+		if (item->wrong > start->wrong || (flawless ? !item->fit.flawless : item->fit.loss > worst))
 			continue;
-		if (best < 0 ||
-		    factor(item->tau, start->tau) < factor(finalists->item[best].tau, start->tau))
+		if (best < 0 || comes_first(item->wrong, item->tau, finalists->item[best].wrong,
+		                            finalists->item[best].tau, start->tau))
 			best = i;
 	}
 	return best;

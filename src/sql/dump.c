@@ -356,12 +356,16 @@ restore_mixture(Oid schema, const Datum *values, const bool *nulls)
 	                nshares == set.nmembers && nw_set_shares_are_valid(set.shares, nshares),
 	            set.name);
 	for (int i = Saved_parent; i < Saved_mixture; i++)
-		check_saved(nulls[i] || i == Saved_dim || i == Saved_centroids || i == Saved_temper,
+		check_saved(nulls[i] || i == Saved_dim || i == Saved_centroids || i == Saved_temper ||
+		                i == Saved_calibrated || i == Saved_calibrated_rows ||
+		                (i == Saved_tags && !DatumGetBool(values[i])),
 		            set.name);
 	set.dim = nulls[Saved_dim] ? 0 : DatumGetInt32(values[Saved_dim]);
 	check_saved(set.dim >= 0 && set.dim <= NW_MAX_DIM, set.name);
 	set.temper = nulls[Saved_temper] ? 1 : DatumGetFloat8(values[Saved_temper]);
 	nw_check_temper(set.temper);
+	set.calibrated = restore_stamp(values, nulls, Saved_calibrated);
+	check_saved(set.calibrated.rows >= -1, set.name);
 	insert_restored(schema, &set, values, nulls);
 }
 
@@ -486,7 +490,8 @@ restore_scores(Oid schema, const Datum *values, const bool *nulls)
 	check_saved(name && kind_name && nw_reference_parse(kind_name, &kind), name);
 	for (int i = Saved_name + 1; i < Saved_score_kind; i++)
 		check_saved(i == Saved_class || nulls[i], name);
-	check_saved(!nulls[Saved_scored] && !nulls[Saved_scores] &&
+	check_saved(!nulls[Saved_scored] && !nulls[Saved_scores] && nulls[Saved_mixture] &&
+	                nulls[Saved_shares] &&
 	                nw_scores_decode(values[Saved_scores], &row.score, &row.n),
 	            name);
 	if (!nulls[Saved_class])

@@ -30,7 +30,7 @@ my $first = 'near ' . sprintf('%.4f', 1 / (1 + exp(-4)));
 my @changes = (
 	[ 'a redistilled set', "UPDATE rows SET label = 'moved' WHERE id = 1; SELECT redo()", 'moved ' . sprintf('%.4f', 1 / (1 + exp(-4))) ],
 	[ 'another tau', "SELECT nw_set_tau('few', 2)", 'near ' . sprintf('%.4f', 1 / (1 + exp(-2))) ],
-	[ 'a calibrated set', "SELECT nw_calibrate('few', 's', 4, 4, 1, leave_one_out => false); SELECT nw_set_tau('few', 4)", 'near ' . sprintf('%.4f', 1 / (1 + exp(-1))) ],
+	[ 'a calibrated set', "SET client_min_messages = warning; SELECT nw_calibrate('few', 's', 4, 4, 1, leave_one_out => false); SELECT nw_alter_set('few', tau => 4, temper => 1)", 'near ' . sprintf('%.4f', 1 / (1 + exp(-1))) ],
 	[ 'a set of other rows of the same name', "SELECT nw_unregister('few'); UPDATE rows SET embedding = '[2]' WHERE id = 1; SELECT redo()", 'near ' . sprintf('%.4f', 1 / (1 + exp(-3))) ],
 	[ 'a full set of that name', "SELECT nw_register('few', 'rows', tau => 0.5, replace => true)", 'near ' . sprintf('%.4f', 1 / (1 + exp(-8))) ],
 	[ 'a random choice', "DELETE FROM rows WHERE id = 2; SELECT nw_distill('s', 'few', 'random', calibrate => false)", 'near 1.0000' ]);

@@ -87,7 +87,7 @@ $node->safe_psql(
 				'SELECT * FROM nw_temperature_sweep(%1$L, %1$L, 0.02, 1, 3)',
 				'SELECT * FROM nw_calibrate(%L, ''asked'')',
 				'SELECT * FROM nw_calibrate(%L, NULL, 0.05, 1, 8)',
-				'SELECT nw_set_tau(%L, 0.2)',
+				'SELECT nw_alter_set(%L, tau => 0.2, temper => 1)',
 				'SELECT * FROM nw_suspects(%L)',
 				'SELECT * FROM nw_shapley(%L, ''asked'', 3)',
 				'SELECT * FROM nw_shapley(%L, k => 2)',
