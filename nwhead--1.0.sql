@@ -278,11 +278,8 @@ COMMENT ON TABLE @extschema@.nw_reference IS
 CREATE VIEW @extschema@.nw_reference_scores WITH (security_invoker) AS
 	SELECT r.name AS set, s.kind, s.class, s.queries, s.k,
 		   pg_catalog.cardinality(s.scores) AS n, s.at,
-		   s.version OPERATOR(pg_catalog.=)
-			(SELECT pg_catalog.max(m.version)
-			   FROM @extschema@.nw_registry AS m
-			  WHERE m.set_id OPERATOR(pg_catalog.=) r.set_id
-				 OR m.name OPERATOR(pg_catalog.=) ANY (r.members)) AS current,
+		   CASE WHEN r.members IS NULL
+				THEN s.version OPERATOR(pg_catalog.=) r.version END AS current,
 		   s.scores
 	  FROM @extschema@.nw_reference AS s
 	  JOIN @extschema@.nw_registry AS r

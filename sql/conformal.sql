@@ -56,7 +56,8 @@ SELECT covered, all_classes FROM nw_conformal_evaluate('support', 'tried', 0.95)
 
 -- classes picks from the plausible ones; rows can be left out; no support, no answer
 SELECT nw_plausible('[1,2]', 'support', 0.95) AS all, nw_plausible('[1,2]', 'support', 0.95, '{0,2}') AS picked,
-	   nw_plausible('[1,2]', 'support', 0.95, '{x}') AS none;
+	   nw_plausible('[1,2]', 'support', 0.95, '{x}', empty_ok => true) AS none;
+SELECT nw_plausible('[1,2]', 'support', 0.95, '{x}');
 SELECT nw_plausible('[1,2]', 'support', exclude => ARRAY(SELECT id FROM support WHERE label <> '1')) AS left;
 SELECT nw_plausible('[1,2]', 'support', exclude => ARRAY(SELECT id FROM support), empty_ok => true) AS nothing,
 	   nw_plausible(NULL::vector, 'support') AS no_query;

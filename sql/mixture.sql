@@ -337,13 +337,21 @@ SELECT query_set, scored_by, guarantee, n > 0 AS scored FROM nw_conformal('mix',
 SELECT bool_and(nw_plausible(q.x, 'mix', 0.8) = (SELECT coalesce(array_agg(p.label ORDER BY rank), '{}')
 	FROM nw_predict_proba(q.x, 'mix') AS p,
 	     (SELECT scores[ceil((cardinality(scores) + 1) * 0.8 - 1e-9)] AS bound
-	        FROM nw_reference_scores WHERE set = 'mix' AND kind = 'threshold' AND current) AS s
+	        FROM nw_reference_scores WHERE set = 'mix' AND kind = 'threshold') AS s
 	WHERE 1 - p.probability <= s.bound + 1e-15)) AS plausible FROM q;
 SELECT covered >= 0.8 * n AS covered FROM nw_conformal_evaluate('mix', 'q2', 0.8, leave_one_out => false);
 SELECT nw_set_tau('m2', 0.123);
 SELECT nw_plausible('[1,2]', 'mix', 0.8);
 SELECT current FROM nw_reference_scores WHERE set = 'mix';
 SELECT what, sql FROM nw_todo() WHERE set = 'mix';
+-- and no change of a name makes them hold again
+SELECT nw_alter_set('m2', new_name => 'm3'), nw_alter_set('mix', new_name => 'mixed');
+SELECT nw_plausible('[1,2]', 'mixed', 0.8);
+SELECT n > 0 AS scored FROM nw_conformal('mixed', 'q2', leave_one_out => false);
+SELECT nw_plausible('[1,2]', 'mixed', 0.8) IS NOT NULL AS plausible;
+SELECT count(*) FROM nw_dump() WHERE name = 'mixed' AND score_kind IS NOT NULL;
+SELECT nw_plausible('[1,2]', 'mixed', 0.8, classes => '{eagle}');
+SELECT nw_plausible('[1,2]', 'mixed', 0.8, classes => '{eagle}', empty_ok => true);
 
 SELECT nw_unregister(name) FROM (SELECT name FROM nw_sets ORDER BY mode <> 'mixture', name) AS s;
 RESET search_path;

@@ -8,6 +8,7 @@
 #ifndef NW_MATH_TYPICALITY_H
 #define NW_MATH_TYPICALITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Distances to k-th neighbours that those of queries are compared with. */
@@ -15,6 +16,7 @@ typedef struct NwTypical
 {
 	int k;
 	int n;
+	bool own;               /* the distances are of the set's own rows to each other */
 	const double *distance; /* [n] ascending */
 } NwTypical;
 

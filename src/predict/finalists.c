@@ -249,10 +249,10 @@ nw_finalists_add(NwFinalists *finalists, const NwQueryScores *query)
 	Datum value;
 	bool null = false;
 
-	finalists->queries++;
 	/* where no row is left there is no prediction, right or wrong */
 	if (verdict->n == 0)
 		return;
+	finalists->queries++;
 	finalists->used = 0;
 	take_verdict(finalists, query);
 	if (finalists->n > 1)

@@ -731,6 +731,16 @@ nw_temperature_search(NwTemperatureSearch *search)
 		result.flawless = item->fit.flawless;
 		if (result.tau != search->tau || result.temper != search->temper)
 			result.after = nw_finalists_figures(finalists, best, 1 / result.temper);
+
+		/* at the end of what temper can be, a search may come out a digit short */
+		if (search->fit != NW_FIT_TAU && !result.flawless && result.after.nll > result.before.nll)
+		{
+			result.tau = search->tau;
+			result.temper = search->temper;
+			result.after = result.before;
+			result.wrong = result.wrong_before;
+			result.changed = 0;
+		}
 	}
 	nw_finalists_free(finalists);
 	return result;

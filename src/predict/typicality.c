@@ -48,6 +48,7 @@ nw_typical_read(Oid schema, const NwSet *set)
 	typical = palloc(sizeof(NwTypical));
 	typical->k = row->k;
 	typical->n = row->n;
+	typical->own = row->queries == NULL;
 	typical->distance = row->score;
 	return typical;
 }

@@ -21,6 +21,7 @@
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -126,22 +127,24 @@ compare_classes(const void *a, const void *b)
 }
 
 /*
- * The version that scores of a set are of.  Those of a mixture are of its members' as
- * well: the newest, since versions are drawn from one sequence.
+ * The version that scores of a set are of.  Those of a mixture are of its members'
+ * versions as well, as the active snapshot has them: a hash of all stands for these.
  */
 static int64
 state_version(Oid schema, const NwSet *set)
 {
-	int64 version = set->version;
+	int64 versions[1 + NW_MAX_MEMBERS] = {set->version};
 
+	if (!nw_set_is_mixture(set))
+		return set->version;
 	for (int i = 0; i < set->nmembers; i++)
 	{
 		const NwSet *member = nw_set_find(schema, set->members[i]);
 
-		if (member)
-			version = Max(version, member->version);
+		versions[1 + i] = member ? member->version : 0;
 	}
-	return version;
+	return (int64) hash_bytes_extended((const unsigned char *) versions,
+	                                   (1 + set->nmembers) * (int) sizeof(int64), 0);
 }
 
 /* Take a row apart, which is of the kind given, and has to be of a version of the set. */

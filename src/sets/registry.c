@@ -640,7 +640,9 @@ write_row(Oid schema, Relation rel, HeapTuple row, NwSet *set)
 	describe_set(set, values, nulls);
 	changed = heap_form_tuple(RelationGetDescr(rel), values, nulls);
 	CatalogTupleUpdate(rel, &row->t_self, changed);
-	nw_reference_follow(schema, old, set);
+	/* those of a mixture are of its members, too, and are found anew */
+	if (!nw_set_is_mixture(set))
+		nw_reference_follow(schema, old, set);
 	CommandCounterIncrement();
 	heap_freetuple(changed);
 }
@@ -684,37 +686,50 @@ list_children(Relation rel, const char *parent)
 	return children;
 }
 
+/* Let a set follow the new name of one it was made of; false where it is gone. */
+static bool
+rename_parent_of(Oid schema, Relation rel, const char *name, const char *from, char *to)
+{
+	HeapTuple tuple;
+	NwSet *child;
+
+	lock_name(schema, name, ShareUpdateExclusiveLock);
+	tuple = find_current(rel, name);
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	child = decode_set(tuple, RelationGetDescr(rel));
+	if (is_child(child, from))
+	{
+		if (child->parent)
+			child->parent = to;
+		for (int i = 0; i < child->nmembers; i++)
+		{
+			if (strcmp(child->members[i], from) == 0)
+				child->members[i] = to;
+		}
+		write_row(schema, rel, tuple, child);
+	}
+	heap_freetuple(tuple);
+	return true;
+}
+
 /*
  * Let the sets made of one follow its new name.  No others can appear: who distils, or
- * registers a mixture, holds the name of the parent, or of the member.
+ * registers a mixture, holds the name of the parent, or of the member.  But one that is
+ * gone when its lock is got may have another name now.
  */
 static void
 rename_parent(Oid schema, Relation rel, const char *from, char *to)
 {
-	ListCell *cell;
+	bool gone = true;
 
-	foreach(cell, list_children(rel, from))
+	while (gone)
 	{
-		HeapTuple tuple;
-		NwSet *child;
+		ListCell *cell;
 
-		lock_name(schema, lfirst(cell), ShareUpdateExclusiveLock);
-		tuple = find_current(rel, lfirst(cell));
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		child = decode_set(tuple, RelationGetDescr(rel));
-		if (is_child(child, from))
-		{
-			if (child->parent)
-				child->parent = to;
-			for (int i = 0; i < child->nmembers; i++)
-			{
-				if (strcmp(child->members[i], from) == 0)
-					child->members[i] = to;
-			}
-			write_row(schema, rel, tuple, child);
-		}
-		heap_freetuple(tuple);
+		gone = false;
+		foreach(cell, list_children(rel, from))
+			gone |= !rename_parent_of(schema, rel, lfirst(cell), from, to);
 	}
 }
 

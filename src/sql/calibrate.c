@@ -226,10 +226,12 @@ static void
 notice_found(const NwTemperature *found, NwTemperatureFit fit)
 {
 	if (found->flawless)
-		ereport(NOTICE,
-		        (errmsg("every query is predicted right, so they set no upper bound to confidence"),
-		         errdetail("A cautious value was chosen."),
-		         errhint("Calibrate with queries that are harder, or more of them.")));
+		ereport(
+			NOTICE,
+			(errmsg(
+				 "every query whose label has support is predicted right, so they set no upper bound to confidence"),
+		     errdetail("A cautious value was chosen."),
+		     errhint("Calibrate with queries that are harder, or more of them.")));
 	if (found->changed > 0)
 	{
 		bool costly = fit == NW_FIT_TAU && found->wrong > found->wrong_before;

@@ -173,6 +173,8 @@ ask_own_rows(NwSetPair *pair)
 static bool
 has_part_in(const NwSetPair *pair, bool asked)
 {
+	NwShared shared;
+
 	for (int i = 0; pair->member && i < pair->support->set->nmembers; i++)
 	{
 		if (has_part_in(&pair->member[i], asked))
@@ -180,8 +182,13 @@ has_part_in(const NwSetPair *pair, bool asked)
 	}
 	if (pair->member)
 		return false;
+	if (!pair->leave_one_out)
+	{
+		shared = nw_shared_rows(pair->support, pair->queries);
+		if (shared.rows > 0 || nw_shared_are_copies(&shared))
+			return true;
+	}
 	return pair->took_part ||
-	       (!pair->leave_one_out && nw_shared_rows(pair->support, pair->queries).rows > 0) ||
 	       (asked && pair->support->set->centroids &&
 	        nw_set_kinship(pair->support->set, pair->queries->set) != NW_STRANGERS);
 }

@@ -33,6 +33,7 @@
 #include "utils/timestamp.h"
 
 #include "predict/prototypes.h"
+#include "predict/typicality.h"
 #include "rows.h"
 #include "sets/balance.h"
 #include "sets/extension.h"
@@ -159,6 +160,9 @@ dump_scores(Dump *dump, const NwSet *set)
 	ScanKeyData key;
 	HeapTuple tuple;
 
+	/* members may be restored later, and would be others then */
+	if (nw_set_is_mixture(set))
+		return;
 	nw_own_key(&key, Anum_reference_set, set->set_id);
 	scan = systable_beginscan(dump->references,
 	                          nw_own_index(dump->references, NW_REFERENCE, Anum_reference_set),
@@ -355,6 +359,13 @@ restore_mixture(Oid schema, const Datum *values, const bool *nulls)
 	check_saved(set.name && set.name[0] && set.nmembers > 0 && set.nmembers <= NW_MAX_MEMBERS &&
 	                nshares == set.nmembers && nw_set_shares_are_valid(set.shares, nshares),
 	            set.name);
+	nw_set_check_name(set.name);
+	for (int i = 0; i < set.nmembers; i++)
+	{
+		check_saved(strcmp(set.members[i], set.name) != 0, set.name);
+		for (int j = 0; j < i; j++)
+			check_saved(strcmp(set.members[i], set.members[j]) != 0, set.name);
+	}
 	for (int i = Saved_parent; i < Saved_mixture; i++)
 		check_saved(nulls[i] || i == Saved_dim || i == Saved_centroids || i == Saved_temper ||
 		                i == Saved_calibrated || i == Saved_calibrated_rows ||
@@ -395,6 +406,7 @@ restore_set(Oid schema, const Datum *values, const bool *nulls)
 	                set.embedding && kernel && !nulls[Saved_tau] && !nulls[Saved_centroids] &&
 	                nulls[Saved_mixture] && nulls[Saved_shares],
 	            set.name);
+	nw_set_check_name(set.name);
 	set.kernel = nw_check_kernel(kernel);
 	set.tau = DatumGetFloat8(values[Saved_tau]);
 	nw_check_tau(set.tau);
@@ -503,6 +515,11 @@ restore_scores(Oid schema, const Datum *values, const bool *nulls)
 	nw_push_fresh_snapshot();
 	set = nw_set_get(schema, name);
 	nw_set_check_owner(schema, set);
+	check_saved(!nw_set_is_mixture(set) && (kind != NW_REFERENCE_NEIGHBOUR || row.k > 0) &&
+	                row.k <= NW_NEIGHBOURS_MAX &&
+	                (row.class.data == NULL ||
+	                 (kind != NW_REFERENCE_NEIGHBOUR && kind != NW_REFERENCE_RESIDUAL)),
+	            name);
 	nw_set_hold_unchanged(schema, set);
 	nw_reference_insert(schema, set, kind, &row);
 	PopActiveSnapshot();

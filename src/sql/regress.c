@@ -248,8 +248,8 @@ nw_evaluate_regression(PG_FUNCTION_ARGS)
 		own[2] = Float8GetDatum(sqrt(squares / errors.n));
 		own[3] = Float8GetDatum(nw_sum_value(&errors.magnitudes) / errors.n);
 		own[4] = Float8GetDatum(nw_sum_value(&errors.differences) / errors.n);
-		own[5] = Float8GetDatum(all > 0 ? 1 - squares / all : 0);
-		nulls[NW_SET_PAIR_COLUMNS + 5] = !(all > 0);
+		nulls[NW_SET_PAIR_COLUMNS + 5] = !(all > 0 && isfinite(all) && isfinite(squares));
+		own[5] = Float8GetDatum(nulls[NW_SET_PAIR_COLUMNS + 5] ? 0 : 1 - squares / all);
 	}
 	return nw_row_datum(desc, values, nulls);
 }

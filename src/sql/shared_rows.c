@@ -197,6 +197,13 @@ nw_shared_rows(const NwSource *support, const NwSource *queries)
 	return shared;
 }
 
+/* Say whether queries are so often at the place of a support that they are copies of some. */
+bool
+nw_shared_are_copies(const NwShared *shared)
+{
+	return shared->vectors >= MANY_VECTORS && shared->vectors > shared->sampled / 2;
+}
+
 /* Warn where a sample of the queries shows that they are rows of the support, too. */
 void
 nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries)
@@ -212,7 +219,7 @@ nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries)
 		                          shared.rows, shared.rows, shared.sampled),
 		         errhint("Pass leave_one_out => true to answer each without itself, or "
 		                 "leave_one_out => false if this is meant.")));
-	else if (shared.vectors >= MANY_VECTORS && shared.vectors > shared.sampled / 2)
+	else if (nw_shared_are_copies(&shared))
 		ereport(WARNING, (errmsg("queries of set \"%s\" are probably copies of rows of set \"%s\"",
 		                         queries->set->name, support->set->name),
 		                  errdetail("%d of %d queries looked at have the embedding of a support.",

@@ -21,6 +21,7 @@ typedef struct NwShared
 } NwShared;
 
 extern NwShared nw_shared_rows(const NwSource *support, const NwSource *queries);
+extern bool nw_shared_are_copies(const NwShared *shared);
 extern void nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries);
 extern void nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *tally);
 

@@ -216,5 +216,35 @@ foreach my $name (sort keys %long)
 	cmp_ok(time - $start, '<', $patience, 'soon');
 }
 
+# Scores are of the members as they were read, whatever commits in between
+$node->safe_psql('postgres', q{
+	SET client_min_messages = error;
+	CREATE TABLE part (id int PRIMARY KEY, embedding vector(1), label text);
+	INSERT INTO part SELECT i, ARRAY[i % 7], 'l' || i % 2 FROM generate_series(1, 40) AS i;
+	SELECT nw_register('part 1', 'part'), nw_register('part 2', 'part'), nw_register('parts tried', 'part');
+	SELECT nw_register_mixture('parts', ARRAY['part 1', 'part 2']);
+});
+my $slow = $node->background_psql('postgres');
+$slow->query_safe(q{BEGIN; SELECT nw_set_tau('part 1', 0.01)});
+$node->safe_psql('postgres', q{
+	SELECT nw_alter_set('parts', temper => 1.01);
+	SELECT n FROM nw_conformal('parts', 'parts tried', leave_one_out => false)});
+is($node->safe_psql('postgres', q{SELECT nw_plausible('[3]', 'parts') IS NOT NULL}), 't', 'scores of members as they are seen');
+$slow->query_safe('COMMIT');
+(undef, undef, $stderr) = $node->psql('postgres', q{SELECT nw_plausible('[3]', 'parts')});
+like($stderr, qr/are of an earlier state/, 'do not hold for members as they are now');
+
+# A mixture that gets another name meanwhile follows its member all the same
+$slow->query_safe(q{BEGIN; SELECT nw_alter_set('parts', new_name => 'both parts')});
+my $waiting = $node->background_psql('postgres');
+$waiting->query_until(qr/begun/, q{\echo begun
+SELECT nw_alter_set('part 1', new_name => 'first part');
+});
+$node->poll_query_until('postgres', q{SELECT count(*) > 0 FROM pg_locks WHERE NOT granted}) or die 'nobody waits';
+$slow->query_safe('COMMIT');
+$slow->quit;
+$waiting->quit;
+is($node->safe_psql('postgres', q{SELECT members FROM nw_sets WHERE name = 'both parts'}), '{"first part","part 2"}', 'and has its new name');
+
 $node->stop;
 done_testing();
