@@ -46,6 +46,9 @@
 /* How far apart temperatures are when all of the pilot are asked: a quarter octave. */
 #define STEP 1.1892071150027210667
 
+/* Eighths of an octave around the best that are tried where it is not allowed. */
+#define AROUND 12
+
 /* Temperatures that a pilot of a part of the queries leaves to choose from. */
 #define SPREAD 3
 
@@ -565,6 +568,25 @@ ask_all(Trials *trials)
 	}
 }
 
+/*
+ * Look for temperatures that are allowed where the best is not.  Errors go up and down
+ * with tau, and few of its values may do: all around the best, and near the one there was.
+ */
+static void
+try_allowed(Trials *trials)
+{
+	double tau = trials->point[find_best(trials, false, 0, 0)].tau;
+
+	for (int i = 1; i <= AROUND; i++)
+	{
+		try_tau(trials, tau * nw_exp(i * LOG_2 / 8));
+		try_tau(trials, tau * nw_exp(-i * LOG_2 / 8));
+	}
+	try_tau(trials, trials->search->tau);
+	for (int zoom = 0; zoom < ZOOMS; zoom++)
+		zoom_in(trials, true);
+}
+
 /* Look for the best temperatures that the scores suggest. */
 static void
 try_suggested(Trials *trials)
@@ -584,11 +606,7 @@ try_suggested(Trials *trials)
 	zoom_in(trials, false);
 	try_vertex(trials);
 	if (both && !is_allowed(trials, &trials->point[find_best(trials, false, 0, 0)]))
-	{
-		try_tau(trials, trials->search->tau);
-		for (int zoom = 0; zoom < ZOOMS; zoom++)
-			zoom_in(trials, true);
-	}
+		try_allowed(trials);
 }
 
 /*
