@@ -327,6 +327,10 @@ SELECT f.temper = s.temper AS kept, s.calibrated_at IS NOT NULL AS calibrated, a
        abs(f.ece_after - e.ece) < 1e-12 AS ece, f.error_after = e.error_rate AS error_rate
   FROM found AS f, nw_sets AS s, nw_evaluate('mix', 'q2', leave_one_out => false) AS e WHERE s.name = 'mix';
 
+SELECT nw_register_mixture('m1 tempered', '{m1}', temper => 1.3);
+CREATE TEMP TABLE found_single AS SELECT * FROM nw_calibrate('m1 tempered', 'q2', leave_one_out => false);
+SELECT nll_after < nll_before AS better, abs(f.nll_after - e.nll) < 1e-12 AS nll, abs(f.ece_after - e.ece) < 1e-12 AS ece
+  FROM found_single AS f, nw_evaluate('m1 tempered', 'q2', leave_one_out => false) AS e;
 SELECT nw_calibrate('mix', 'q2', fit => 'tau');
 SELECT nw_calibrate('mix', 'q2', 0.1, 1);
 SELECT typicality FROM nw_classify('[1,2]', 'mix');

@@ -124,11 +124,14 @@ take_verdict(NwFinalists *finalists, const NwQueryScores *query)
 	int best = nw_verdict_winner(verdict);
 	int truth = nw_verdict_find(verdict, query->answer->truth_class);
 	Head *head = begin_record(finalists, verdict->n);
+	const NwTally *tally = &query->answer->tally;
+	/* a mixture has the masses of a member that answers alone, and its temper beside its own */
+	double temper = tally->nmembers == 1 ? tally->member[0].tally->temper : 1;
 
 	*head = (Head) {.truth = 1, .right = best == truth};
 	for (int i = 0; i < verdict->n; i++)
 	{
-		double ratio = nw_scaled_log_ratio(verdict->value[i], verdict->value[best]);
+		double ratio = nw_scaled_log_ratio(verdict->value[i], verdict->value[best]) / temper;
 
 		if (i == truth)
 			head->truth = ratio;
