@@ -46,8 +46,9 @@
 /* How far apart temperatures are when all of the pilot are asked: a quarter octave. */
 #define STEP 1.1892071150027210667
 
-/* Eighths of an octave around the best that are tried where it is not allowed. */
+/* Eighths of an octave around the best, and steps from it to the best that is allowed. */
 #define AROUND 12
+#define BETWEEN 16
 
 /* Temperatures that a pilot of a part of the queries leaves to choose from. */
 #define SPREAD 3
@@ -585,6 +586,17 @@ try_allowed(Trials *trials)
 	try_tau(trials, trials->search->tau);
 	for (int zoom = 0; zoom < ZOOMS; zoom++)
 		zoom_in(trials, true);
+
+	/* the nearer to the best, the better: what lies between may be allowed, too */
+	for (int round = 0; round < ZOOMS; round++)
+	{
+		int allowed = find_best(trials, true, PG_INT64_MAX, 0);
+		double low = nw_log(tau);
+		double high = allowed >= 0 ? nw_log(trials->point[allowed].tau) : low;
+
+		for (int i = 1; i < BETWEEN; i++)
+			try_tau(trials, nw_exp(low + (high - low) * i / BETWEEN));
+	}
 }
 
 /* Look for the best temperatures that the scores suggest. */
