@@ -174,8 +174,14 @@ void
 nw_batch_open(NwBatch *batch, Size bound)
 {
 	const NwSource *source = batch->source;
-	NwSupport *support = nw_support_read(source, support_columns(batch), bound);
+	NwSupport *support;
 
+	if (batch->mixture)
+	{
+		nw_mixed_open(batch, bound);
+		return;
+	}
+	support = nw_support_read(source, support_columns(batch), bound);
 	if (support)
 	{
 		if (batch->sharers == 0)
@@ -739,6 +745,11 @@ nw_batch_report_nothing_left_out(const char *set)
 void
 nw_batch_finish(NwBatch *batch)
 {
+	if (batch->mixture)
+	{
+		nw_mixed_finish(batch);
+		return;
+	}
 	flush_queries(batch);
 	if (!nw_batch_left_as_asked(batch))
 		nw_batch_report_nothing_left_out(batch->source->set->name);
@@ -787,13 +798,6 @@ nw_batch_ask_set(NwBatch *batch, const NwSource *queries)
 void
 nw_batch_run(NwBatch *batch, const NwSource *queries)
 {
-	if (batch->mixture)
-	{
-		nw_mixed_open(batch);
-		nw_batch_ask_set(batch, queries);
-		nw_mixed_finish(batch);
-		return;
-	}
 	nw_batch_open(batch, nw_cache_bound());
 	nw_batch_ask_set(batch, queries);
 	nw_batch_finish(batch);

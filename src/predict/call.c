@@ -181,20 +181,6 @@ find_typical(const Asking *asking)
 	return typical;
 }
 
-/* Insist that every class asked for has support in a member of a mixture. */
-static void
-check_classes(const NwCall *call, const NwTally *tally)
-{
-	for (int i = 0; i < call->filter.nclasses && !call->empty_ok; i++)
-	{
-		NwBytes text = call->filter.classes[i];
-
-		if (nw_verdict_find(&tally->verdict, nw_labels_find_text(tally->labels, text)) < 0)
-			nw_report_no_class(call->support, text);
-		CHECK_FOR_INTERRUPTS();
-	}
-}
-
 /*
  * Ask the members of a mixture, each as if it had been named, and put their answers
  * together.  Those that have no support take no part.
@@ -226,7 +212,8 @@ ask_members(const NwCall *call, const NwSet *set)
 			return NULL;
 		nw_report_no_support(call->support, call->filter.exclude != NULL);
 	}
-	check_classes(call, tally);
+	if (!call->empty_ok)
+		nw_tally_check_classes(tally, &call->filter, call->support);
 	nw_mixture_merge(tally, call->top, call->by_truth);
 	return tally;
 }

@@ -14,7 +14,6 @@
 
 #include "predict/mixed_batch.h"
 #include "predict/mixture.h"
-#include "predict/statement_cache.h"
 
 /* What is kept from one block of queries to the next. */
 typedef struct MixedState
@@ -28,11 +27,10 @@ typedef struct MixedState
 
 /* Read the supports of all members. */
 void
-nw_mixed_open(NwBatch *batch)
+nw_mixed_open(NwBatch *batch, Size bound)
 {
 	const NwSet *set = batch->mixture;
 	MixedState *state = palloc0(sizeof(MixedState));
-	Size bound = nw_cache_bound();
 
 	state->mixture = nw_mixture_create(CurrentMemoryContext, set);
 	state->mcxt =

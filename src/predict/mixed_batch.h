@@ -9,7 +9,7 @@
 
 #include "predict/batch.h"
 
-extern void nw_mixed_open(NwBatch *batch);
+extern void nw_mixed_open(NwBatch *batch, Size bound);
 extern void nw_mixed_ask(NwBatch *batch, NwVectorData vector, const char *id, NwBytes truth);
 extern void nw_mixed_finish(NwBatch *batch);
 

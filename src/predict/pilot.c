@@ -48,6 +48,7 @@ struct NwPilot
 	int64 met;   /* queries that were offered */
 	int64 every; /* of which one is kept */
 	Size bytes;
+	int64 most_cells; /* of a class of any query */
 };
 
 /* Make a pilot without queries. */
@@ -153,7 +154,10 @@ nw_pilot_add(NwPilot *pilot, const NwQueryScores *query)
 
 	kept = copy_query(pilot->mcxt, &drops);
 	for (int c = 0; c < query->nclasses; c++)
+	{
 		largest = Max(largest, drops.largest[c]);
+		pilot->most_cells = Max(pilot->most_cells, drops.start[c + 1] - drops.start[c]);
+	}
 	kept->scale = scale_of(query, largest);
 	kept->truth = query->truth;
 	if (kept->truth >= 0 && drops.largest[kept->truth] == NW_SCORE_NONE)
@@ -232,17 +236,8 @@ nw_pilot_try(NwPilot *pilot, int every, double tau, bool tempered, double sharpn
 {
 	NwPilotPoint point = {.tau = tau};
 	NwTemperFit fit;
-	int64 most_cells = 0;
-	double *scratch;
+	double *scratch = palloc_extended(Max(pilot->most_cells, 1) * sizeof(double), MCXT_ALLOC_HUGE);
 
-	for (int i = 0; i < pilot->n; i++)
-	{
-		const NwDrops *drops = &pilot->query[i]->drops;
-
-		for (int c = 0; c < drops->nclasses; c++)
-			most_cells = Max(most_cells, drops->start[c + 1] - drops->start[c]);
-	}
-	scratch = palloc_extended(Max(most_cells, 1) * sizeof(double), MCXT_ALLOC_HUGE);
 	for (int i = 0; i < pilot->n; i += every)
 	{
 		(void) find_ratios(pilot->query[i], 1 / tau, scratch, &point.wrong);

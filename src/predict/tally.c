@@ -259,6 +259,20 @@ check_classes(const NwTallying *tallying)
 	}
 }
 
+/* Insist that every class of a filter has a place in an answer that is closed. */
+void
+nw_tally_check_classes(const NwTally *tally, const NwFilter *filter, const char *set)
+{
+	for (int i = 0; i < filter->nclasses; i++)
+	{
+		NwBytes text = filter->classes[i];
+
+		if (nw_verdict_find(&tally->verdict, nw_labels_find_text(tally->labels, text)) < 0)
+			nw_report_no_class(set, text);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
 /*
  * Put the classes that have mass in byte order and add them up; false where there are
  * none.

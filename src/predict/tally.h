@@ -105,6 +105,7 @@ extern void nw_tally_seek_nearest(NwTally *tally, const NwTypical *typical, Memo
 extern void nw_report_dim(int query_dim, const char *set, int dim);
 extern void nw_report_no_support(const char *set, bool left_out);
 extern void nw_report_no_class(const char *set, NwBytes class);
+extern void nw_tally_check_classes(const NwTally *tally, const NwFilter *filter, const char *set);
 extern void nw_tally_check_dim(const NwTallying *tallying, int dim);
 extern void nw_tally_add_block(NwTallying *tallying);
 extern void nw_tally_clear(NwTallying *tallying);

@@ -8,7 +8,6 @@
 #include "utils/snapmgr.h"
 
 #include "math/sample.h"
-#include "predict/mixed_batch.h"
 #include "predict/statement_cache.h"
 #include "predict/temperature.h"
 #include "rows.h"
@@ -164,10 +163,10 @@ calibration_pass(NwTemperatureSearch *search, int64 every)
 	nw_set_pair_batch(calibration->pair, &batch, NULL, NULL);
 	batch.leave_one_out |= calibration->queries == NULL;
 	nw_temperature_attach(search, &batch);
-	if (batch.mixture)
-		nw_mixed_open(&batch);
-	else
+	if (calibration->support)
 		nw_batch_open_support(&batch, calibration->support);
+	else
+		nw_batch_open(&batch, nw_cache_bound());
 	for (int64 i = 0; i < calibration->nsample; i += every)
 	{
 		int64 row = calibration->sample[i];
@@ -181,10 +180,7 @@ calibration_pass(NwTemperatureSearch *search, int64 every)
 	/* that there is a row to leave out is for all queries to show */
 	if (every > 1)
 		batch.same_vector = false;
-	if (batch.mixture)
-		nw_mixed_finish(&batch);
-	else
-		nw_batch_finish(&batch);
+	nw_batch_finish(&batch);
 	MemoryContextSwitchTo(caller);
 	MemoryContextDelete(pass_mcxt);
 }
@@ -275,10 +271,7 @@ nw_calibrate(PG_FUNCTION_ARGS)
 	desc = nw_row_type(fcinfo);
 
 	nw_push_fresh_snapshot();
-	if (PG_ARGISNULL(1))
-		nw_set_pair_init(&pair, fcinfo, 0, 1, 5);
-	else
-		nw_set_pair_init_any(&pair, fcinfo, 0, 1, 5);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 5);
 	nw_set_check_owner(pair.schema, pair.support->set);
 	if (pair.member)
 	{

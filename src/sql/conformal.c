@@ -184,7 +184,8 @@ has_part_in(const NwSetPair *pair, bool asked)
 		return false;
 	if (!pair->leave_one_out)
 	{
-		shared = nw_shared_rows(pair->support, pair->queries);
+		shared =
+			pair->shared.sampled > 0 ? pair->shared : nw_shared_rows(pair->support, pair->queries);
 		if (shared.rows > 0 || nw_shared_are_copies(&shared))
 			return true;
 	}
@@ -237,10 +238,7 @@ nw_conformal(PG_FUNCTION_ARGS)
 	desc = nw_row_type(fcinfo);
 
 	nw_push_fresh_snapshot();
-	if (own)
-		nw_set_pair_init(&pair, fcinfo, 0, 1, 4);
-	else
-		nw_set_pair_init_any(&pair, fcinfo, 0, 1, 4);
+	nw_set_pair_init_any(&pair, fcinfo, 0, 1, 4);
 	set = pair.support->set;
 	nw_set_check_owner(pair.schema, set);
 	if (own)

@@ -123,13 +123,8 @@ nw_plausible(PG_FUNCTION_ARGS)
 	tally = nw_call_tally(&call);
 	if (tally == NULL)
 		PG_RETURN_NULL();
-	for (int i = 0; i < wanted.nclasses && !call.empty_ok; i++)
-	{
-		int class = nw_labels_find_text(tally->labels, wanted.classes[i]);
-
-		if (nw_verdict_find(&tally->verdict, class) < 0)
-			nw_report_no_class(call.support, wanted.classes[i]);
-	}
+	if (!call.empty_ok)
+		nw_tally_check_classes(tally, &wanted, call.support);
 	references = nw_reference_get(call.schema, nw_set_get(call.schema, call.support), false);
 	ranking = nw_tally_ranking(tally);
 	score = palloc_extended(tally->verdict.n * sizeof(double), MCXT_ALLOC_HUGE);

@@ -74,7 +74,10 @@ settle_leave_one_out(NwSetPair *pair, int asked)
 		               support->name, queries->name),
 		     errhint("Register them with the same id, or pass leave_one_out => false.")));
 	else if (kinship == NW_STRANGERS && asked < 0)
-		nw_warn_of_shared_rows(pair->support, pair->queries);
+	{
+		pair->shared = nw_shared_rows(pair->support, pair->queries);
+		nw_warn_of_shared_rows(pair->support, pair->queries, &pair->shared);
+	}
 	else
 	{
 		pair->leave_one_out = true;
@@ -160,7 +163,7 @@ pair_members(NwSetPair *pair, NwSet *set, FunctionCallInfo fcinfo, int queries_a
 	}
 }
 
-/* The same where the support may be a mixture; queries are not null. */
+/* The same where the support may be a mixture, which has no rows to stand for queries. */
 void
 nw_set_pair_init_any(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, int queries_arg,
                      int leave_one_out_arg)
@@ -173,6 +176,8 @@ nw_set_pair_init_any(NwSetPair *pair, FunctionCallInfo fcinfo, int support_arg, 
 		nw_set_pair_init(pair, fcinfo, support_arg, queries_arg, leave_one_out_arg);
 		return;
 	}
+	if (PG_ARGISNULL(queries_arg))
+		nw_members_report(set);
 	memset(pair, 0, sizeof(NwSetPair));
 	pair->schema = schema;
 	pair_members(pair, set, fcinfo, queries_arg,

@@ -12,6 +12,7 @@
 
 #include "predict/batch.h"
 #include "sets/source.h"
+#include "sql/shared_rows.h"
 
 /* Both sets, and how a query is treated that is itself a support. */
 typedef struct NwSetPair
@@ -22,6 +23,7 @@ typedef struct NwSetPair
 	bool leave_one_out;       /* such a query does without itself */
 	bool same_vector;         /* and is one only where its vector is the support's, too */
 	bool took_part;           /* queries are among the rows that centroids were made of */
+	NwShared shared;          /* of a sample of queries; none are sampled where nobody looked */
 	struct NwSetPair *member; /* [set->nmembers] each member of a mixture, with the queries */
 } NwSetPair;
 

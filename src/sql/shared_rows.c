@@ -206,24 +206,22 @@ nw_shared_are_copies(const NwShared *shared)
 
 /* Warn where a sample of the queries shows that they are rows of the support, too. */
 void
-nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries)
+nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries, const NwShared *shared)
 {
-	NwShared shared = nw_shared_rows(support, queries);
-
-	if (shared.rows > 0)
+	if (shared->rows > 0)
 		ereport(WARNING,
 		        (errmsg("queries of set \"%s\" are probably rows of set \"%s\", too",
 		                queries->set->name, support->set->name),
 		         errdetail_plural("%d of %d queries looked at has id and embedding of a support.",
 		                          "%d of %d queries looked at have id and embedding of a support.",
-		                          shared.rows, shared.rows, shared.sampled),
+		                          shared->rows, shared->rows, shared->sampled),
 		         errhint("Pass leave_one_out => true to answer each without itself, or "
 		                 "leave_one_out => false if this is meant.")));
-	else if (nw_shared_are_copies(&shared))
+	else if (nw_shared_are_copies(shared))
 		ereport(WARNING, (errmsg("queries of set \"%s\" are probably copies of rows of set \"%s\"",
 		                         queries->set->name, support->set->name),
 		                  errdetail("%d of %d queries looked at have the embedding of a support.",
-		                            shared.vectors, shared.sampled),
+		                            shared->vectors, shared->sampled),
 		                  errhint("Evaluate on rows that the support does not have, or pass "
 		                          "leave_one_out => false if this is meant.")));
 }

@@ -22,7 +22,8 @@ typedef struct NwShared
 
 extern NwShared nw_shared_rows(const NwSource *support, const NwSource *queries);
 extern bool nw_shared_are_copies(const NwShared *shared);
-extern void nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries);
+extern void nw_warn_of_shared_rows(const NwSource *support, const NwSource *queries,
+                                   const NwShared *shared);
 extern void nw_warn_of_own_row(FunctionCallInfo fcinfo, const NwCall *call, const NwTally *tally);
 
 #endif /* NW_SQL_SHARED_ROWS_H */
