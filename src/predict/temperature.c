@@ -35,8 +35,12 @@
 #define ZOOMS 3
 #define ZOOM_STEPS 3
 
-/* Up to so many pairs the pilot has all queries; else a share, and so many at most. */
-#define SMALL_PAIRS (1000 * 1000)
+/*
+ * Up to so many pairs the pilot has all queries.  Else it has a sixteenth, few at least
+ * where a quarter is as many: enough to know where to look, as all are asked then.
+ */
+#define SMALL_PAIRS (500 * 1000)
+#define PILOT_FEW 128
 #define PILOT_MOST 1024
 
 /* One of how many queries of a pilot of so many says roughly where to look. */
@@ -528,7 +532,7 @@ static int64
 pilot_every(const NwTemperatureSearch *search)
 {
 	int64 n = search->queries;
-	int64 pilot = Max(n / 8, Min(n / 4, PILOT_MOST / 2));
+	int64 pilot = Max(n / 16, Min(n / 4, PILOT_FEW));
 
 	if (n <= SMALL_PAIRS / Max(search->supports, 1))
 		return 1;
