@@ -17,6 +17,15 @@ typedef struct NwImage
 	uint8_t *pixels;
 } NwImage;
 
+/* a part of an image: its upper left corner, and its size */
+typedef struct NwBox
+{
+	int y;
+	int x;
+	int height;
+	int width;
+} NwBox;
+
 /* what a model does to an image before it sees it */
 typedef struct NwPreprocess
 {
@@ -38,6 +47,7 @@ nw_preprocess_size(const NwPreprocess *pre)
 char *nw_image_decode(const void *data, size_t len, int channels, int enough, NwImage *out);
 void nw_image_free(NwImage *image);
 void nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out);
+void nw_image_cut(const NwImage *image, NwBox box, const NwPreprocess *pre, uint8_t *out);
 void nw_image_tensor(const uint8_t *pixels, const NwPreprocess *pre, int dy, int dx, bool mirror,
                      float *out);
 
