@@ -405,9 +405,8 @@ nw_image_cut(const NwImage *image, NwBox box, const NwPreprocess *pre, uint8_t *
 	{
 		for (int y = 0; y < box.height; y++)
 			memcpy(out + (size_t) y * line,
-			       image->pixels +
-			           ((size_t) (box.y + y) * (size_t) image->width + (size_t) box.x) *
-			               (size_t) image->channels,
+			       image->pixels + ((size_t) (box.y + y) * (size_t) image->width + (size_t) box.x) *
+			                           (size_t) image->channels,
 			       line);
 		return;
 	}

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define NW_MAX_ZOOM 64 /* of a model's input: larger images are not resized for it */
+
 /* pixels [height, width, channels], one byte each; channels 1 (grey) or 3 (RGB) */
 typedef struct NwImage
 {
