@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compare what becomes of images with NumPy, PyTorch and, where it is at hand, Pillow.
 
-imagecheck.py BIN FOLDER exif|resize|window|boxes|colours|jitter
+imagecheck.py BIN FOLDER exif|folders|resize|window|boxes|colours|jitter
 
 BIN is the program test-images; files go to FOLDER.  Draws are of fixed seeds, and judged
 by p-values.  Below P a distribution is called another one; some fifty are judged.
@@ -154,6 +154,20 @@ def exif():
     save('a.png', damaged)
     assert np.array_equal(decode('a.png'), pixels), 'checksum'
     print('eight orientations%s; %d damaged blocks ignored' % (', as Pillow turns them' if Image else '', len(bad) + 1))
+
+
+def folders():
+    """Pictures of two classes that lie, with notes how to turn them, and the same ones upright."""
+    for i in range(16):
+        turn = i // 2 + 1
+        pixels = picture(24 + i, 40, 7 + i)
+        pixels[:, :, i % 2] //= 3
+        lying = os.path.join('lying', 'class-%d' % (i % 2))
+        standing = os.path.join('standing', 'class-%d' % (i % 2))
+        for name in lying, standing:
+            os.makedirs(path(name), exist_ok=True)
+        save(os.path.join(lying, '%d.png' % i), png(pixels, chunk(b'eXIf', tiff(turn))))
+        save(os.path.join(standing, '%d.png' % i), png(np.ascontiguousarray(TURNS[turn](pixels))))
 
 
 # ------------------------------------------------------------------ sizes
@@ -389,4 +403,4 @@ def jitter():
 
 
 os.makedirs(FOLDER, exist_ok=True)
-{'exif': exif, 'resize': resize, 'window': window, 'boxes': boxes, 'colours': colours, 'jitter': jitter}[sys.argv[3]]()
+{'exif': exif, 'folders': folders, 'resize': resize, 'window': window, 'boxes': boxes, 'colours': colours, 'jitter': jitter}[sys.argv[3]]()
