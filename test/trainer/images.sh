@@ -31,7 +31,7 @@ turned_rows() {
 }
 
 cuts=(--images "$work/photos" --size 16 --queries 4 --supports 4)
-mixed=(--random-resized-crop .3 --jitter .4,.4,.4,.1)
+mixed=(--random-resized-crop .3 --jitter "0.4,0.4,0.4,0.1")
 
 # What is said is in the model, and nothing of what is not: cut_settings
 cut_settings() {
