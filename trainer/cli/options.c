@@ -57,6 +57,15 @@ nw_option_name(const NwSubcommand *self, const NwOption *option)
 	return option->code == NW_OPT_TABLE && self->table_option ? self->table_option : option->name;
 }
 
+/* What follows an option, as getopt_long() has it: a value in brackets may be left out. */
+int
+nw_option_argument(const NwOption *option)
+{
+	return option->value == NULL     ? no_argument
+	       : option->value[0] == '[' ? optional_argument
+	                                 : required_argument;
+}
+
 /* What there is to know of an option: the values it can have, and its help; to be freed. */
 char *
 nw_option_text(const NwOption *option)
@@ -118,15 +127,6 @@ usage(const NwSubcommand *self)
 	}
 }
 
-/* Say what follows an option, as getopt_long() has it: a value in brackets may be left out. */
-static int
-argument(const NwOption *o)
-{
-	return o->value == NULL     ? no_argument
-	       : o->value[0] == '[' ? optional_argument
-	                            : required_argument;
-}
-
 /*
  * Take the next word as an option's value that may be left out, where it is a number:
  * getopt_long() takes only what stands behind an equals sign.
@@ -153,7 +153,8 @@ long_options(const NwSubcommand *self)
 	n = 0;
 	for (int i = 0; (o = nw_option(self, i)) != NULL; i++)
 		if (o->name != NULL)
-			list[n++] = (struct option) {nw_option_name(self, o), argument(o), NULL, o->code};
+			list[n++] =
+				(struct option) {nw_option_name(self, o), nw_option_argument(o), NULL, o->code};
 	return list;
 }
 
