@@ -145,6 +145,27 @@ decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *
 	return NULL;
 }
 
+/*
+ * Say whether a chunk before the pixels leads out of the file: libpng asks for as much
+ * memory as a chunk says that it has, before it reads it.
+ */
+static bool
+png_is_cut(const uint8_t *data, size_t len)
+{
+	size_t at = 8;
+
+	while (len - at >= 8 && memcmp(data + at + 4, "IDAT", 4) != 0)
+	{
+		const uint8_t *p = data + at;
+		size_t chunk = (size_t) p[0] << 24 | (size_t) p[1] << 16 | (size_t) p[2] << 8 | p[3];
+
+		if (chunk + 12 > len - at)
+			return true;
+		at += chunk + 12;
+	}
+	return false;
+}
+
 /* Decode a PNG, transparent parts over white. */
 static char *
 decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
@@ -153,6 +174,8 @@ decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
 	png_color white = {255, 255, 255};
 	const char *why;
 
+	if (png_is_cut(data, len))
+		return nw_strdup("the file ends too early");
 	if (!png_image_begin_read_from_memory(&png, data, len))
 		return nw_strdup(png.message);
 	why = refuse_size(png.width, png.height, len, PNG_PIXELS);
