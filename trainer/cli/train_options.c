@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/train_options.h"
+#include "data/jitter.h"
 #include "net/builtin.h"
 #include "net/model.h"
 #include "run/train_settings.h"
@@ -42,6 +43,9 @@ enum
 	OPT_CROP,
 	OPT_FLIP,
 	OPT_NO_FLIP,
+	OPT_RESIZE,
+	OPT_BOX,
+	OPT_JITTER,
 	OPT_SEED,
 	OPT_DEVICE,
 	OPT_THREADS,
@@ -101,10 +105,21 @@ static const NwOption options[] = {
      "steps after which it is divided by 10 (half, three quarters)", NULL},
 	{"momentum", OPT_MOMENTUM, "X", "of the update (0.9)", NULL},
 	{"weight-decay", OPT_DECAY, "X", "of the update (0.0001)", NULL},
-	{"crop", OPT_CROP, "N", "move images by up to N pixels at random (an eighth; cnn 0)", NULL},
+	{"seed", OPT_SEED, "N", "of first weights, samples and changes (0)", NULL},
+
+	{NULL, 0, NULL, "Images, changed at random", NULL},
+	{"crop", OPT_CROP, "N",
+     "move images by up to N pixels at random (an eighth; cnn, and where they are cut, 0)", NULL},
 	{"flip", OPT_FLIP, NULL, "mirror half of the images (all but cnn)", NULL},
 	{"no-flip", OPT_NO_FLIP, NULL, "mirror none (cnn)", NULL},
-	{"seed", OPT_SEED, "N", "of first weights, samples and moves (0)", NULL},
+	{"resize", OPT_RESIZE, "N",
+     "scale the shorter side to N, and cut a window of --size at random (no margin)", NULL},
+	{"random-resized-crop", OPT_BOX, "[MIN]",
+     "resize a box of at least this share of the area to --size (none; MIN 0.08)", NULL},
+	{"jitter", OPT_JITTER, "B,C,S[,H]",
+     "change brightness, contrast and saturation by factors of 1 - X to 1 + X, and the hue by up "
+     "to H turns (no change)",
+     NULL},
 
 	{NULL, 0, NULL, "Run", NULL},
 	{"out", OPT_OUT, "FILE.onnx", "the trained model", NULL},
@@ -120,6 +135,23 @@ static const NwOption options[] = {
 	{"profile", OPT_PROFILE, "PREFIX", "write ONNX Runtime's profile", NULL},
 	{"quiet", OPT_QUIET, NULL, "no progress", NULL},
 	{NULL, 0, NULL, NULL, NULL}};
+
+/* Read how far colours are changed. */
+static void
+take_jitter(NwJitter *j)
+{
+	int n;
+
+	*j = (NwJitter) {0};
+	n = nw_parse_list(WHO, "jitter", optarg, j->most, NW_JITTERS);
+
+	if (n < NW_HUE)
+		nw_usage_error(WHO, "option --jitter wants three or four numbers: B,C,S[,H]");
+	for (int i = 0; i < n; i++)
+		if (j->most[i] < 0 || j->most[i] > (i == NW_HUE ? 0.5 : 100))
+			nw_usage_error(WHO, "option --jitter wants numbers from 0 to 100, a hue to 0.5, not %g",
+			               j->most[i]);
+}
 
 static void
 take(void *into, int code)
@@ -210,6 +242,16 @@ take(void *into, int code)
 		case OPT_NO_FLIP:
 			o->flip = 0;
 			break;
+		case OPT_RESIZE:
+			o->augment.resize = (int) nw_parse_int(WHO, "resize", optarg, 8, 8192);
+			break;
+		case OPT_BOX:
+			o->augment.least =
+				optarg ? nw_parse_double(WHO, "random-resized-crop", optarg, 1e-4, 1) : 0.08;
+			break;
+		case OPT_JITTER:
+			take_jitter(&o->augment.jitter);
+			break;
 		case OPT_SEED:
 			o->seed = (uint64_t) nw_parse_int(WHO, "seed", optarg, 0, INT64_MAX);
 			break;
@@ -284,6 +326,8 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 		nw_usage_error(WHO, "there is no architecture \"%s\"", o->arch);
 	if (o->head == NW_HEAD_FC && (o->supports || o->shared >= 0))
 		nw_usage_error(WHO, "--supports, --shared and --distinct go with --head nw");
+	if (o->crop > 0 && (o->augment.resize != 0 || o->augment.least > 0))
+		nw_usage_error(WHO, "--crop does not go with --resize and --random-resized-crop");
 	if (o->checkpoint == NULL)
 		o->checkpoint = nw_printf("%s.ckpt", o->out);
 }

@@ -58,6 +58,11 @@ nw_checkpoint_load(const char *path, NwStates *states, const NwMetas *settings)
 			nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is %s", path,
 			         settings->item[i].key, was ? was : "not there", settings->item[i].value);
 	}
+	for (int i = 0; i < meta.n; i++)
+		if (strcmp(meta.item[i].key, STEP_KEY) != 0 &&
+		    nw_meta_get(settings, meta.item[i].key) == NULL)
+			nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is not there",
+			         path, meta.item[i].key, meta.item[i].value);
 	nw_states_unpack(m, path, states);
 	onnx__model_proto__free_unpacked(m, NULL);
 	nw_metas_free(&meta);
