@@ -71,7 +71,7 @@ static const NwOption options[] = {
 	{"output", OPT_OUTPUT, "NAME", "the backbone's tensor to take features from (its first output)",
      NULL},
 	{"freeze-norm", OPT_FREEZE, NULL, "leave the backbone's batch normalisation as it is", NULL},
-	{"width", OPT_WIDTH, "N", 
+	{"width", OPT_WIDTH, "N",
      "channels of the first layer, growth rate of a densenet (cnn 16, resnets 64, "
      "densenet100-small 12, densenet121 32)",
      NULL},

@@ -182,15 +182,14 @@ large_stem(NwGraph *g, const NwBuiltin *net, NwT x)
 static NwT
 resnet18(NwGraph *g, const NwBuiltin *net, NwT x)
 {
-	return pool_all(
-		g, residual_layers(g, net, large_stem(g, net, x), basic_block, resnet18_blocks));
+	return pool_all(g,
+	                residual_layers(g, net, large_stem(g, net, x), basic_block, resnet18_blocks));
 }
 
 static NwT
 resnet50(NwGraph *g, const NwBuiltin *net, NwT x)
 {
-	return pool_all(g,
-	                residual_layers(g, net, large_stem(g, net, x), bottleneck, resnet50_blocks));
+	return pool_all(g, residual_layers(g, net, large_stem(g, net, x), bottleneck, resnet50_blocks));
 }
 
 static NwT
