@@ -3,9 +3,10 @@
 
 gradcheck.py ops FOLDER TOLERANCE
 gradcheck.py net FOLDER TOLERANCE ARCH WIDTH HEAD
-gradcheck.py backbone FOLDER TOLERANCE            (the network of make_backbone.py)
+gradcheck.py backbone FOLDER TOLERANCE MODULE     (forward() of make_backbone.py or another)
 gradcheck.py steps FOLDER TOLERANCE               (several steps of cnn)
 """
+import importlib
 import os
 import sys
 
@@ -180,10 +181,9 @@ class Net:
     def densenet100_small(self, x, width):
         return self.dense_blocks(self.conv('features.conv0', x, 1, 1), (16, 16, 16))
 
-    def backbone(self, x, width):
+    def backbone(self, x, module):
         w = {k[len('backbone.'):]: v for k, v in self.p.items() if k.startswith('backbone.')}
-        from make_backbone import forward
-        return forward(x, w)
+        return importlib.import_module(module).forward(x, w)
 
 
 def loss_of(z, folder, p):
@@ -269,7 +269,7 @@ def main():
         sys.exit(check_steps(folder, tolerance))
     if what == 'backbone':
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-        sys.exit(check_net(folder, tolerance, 'backbone', 0))
+        sys.exit(check_net(folder, tolerance, 'backbone', sys.argv[4]))
     sys.exit(check_net(folder, tolerance, sys.argv[4], int(sys.argv[5])))
 
 
