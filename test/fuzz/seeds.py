@@ -273,6 +273,11 @@ def backbones():
     for how in range(4):
         backbone('batchnorm-%d' % how, [node('BatchNormalization', ['t', 's', 'o', 'm', 'a'], ['u'], epsilon=1e-5), mean, flat],
                  [weight(n, 4) for n in 'soma'], how=how)
+    for how in range(4):
+        backbone('merged-%d' % how, [node('Identity', ['z'], ['r']), node('Conv', ['t', 'k', 'r'], ['p']),
+                                     node('BatchNormalization', ['p', 'o', 'z', 'r', 'o'], ['q']), node('Conv', ['q', 'k', 'r'], ['s']),
+                                     node('Conv', ['s', 'l', 'z'], ['c']), node('Add', ['c', 'c'], ['u']), mean, flat],
+                 [weight('k', 4, 4, 1, 1), weight('l', 4, 4, 1, 1), tensor('z', (4,), [0.0] * 4), tensor('o', (4,), [1.0] * 4)], how=how)
     backbone('maxpool', [node('MaxPool', ['t'], ['u'], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1), mean, flat])
     backbone('maxpool-gpu', [node('MaxPool', ['t'], ['u'], kernel_shape=[2, 2], strides=[1, 1], dilations=[1, 1]), mean, flat], how=1)
     backbone('averagepool', [node('AveragePool', ['t'], ['u'], kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1],

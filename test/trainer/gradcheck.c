@@ -5,6 +5,7 @@
  *   gradcheck net FOLDER DEVICE ARCH WIDTH SIZE HEAD  a whole network's
  *   gradcheck backbone FOLDER DEVICE FILE.onnx SIZE   a loaded network's
  *   gradcheck steps FOLDER DEVICE                     where several steps lead
+ *   gradcheck count - cpu ARCH                        how many numbers a network learns
  *
  * DEVICE "standard" is the CPU with standard operators only.
  *
@@ -617,6 +618,27 @@ run_steps(const NwModelSpec *spec, const NwBatchSpec *batch)
 	nw_step_runner_free(s);
 }
 
+/* Count what a built-in network of the usual width learns, its head left out. */
+static int64_t
+count_weights(const NwArch *arch)
+{
+	NwBuiltin net = {.arch = arch, .width = arch->width};
+	NwStates states = {0};
+	NwGraph *g = new_graph(&states, 1);
+	int64_t n = 0;
+
+	nw_builtin_features(g, &net, nw_input(g, "images", NW_FLOAT, NW_SHAPE(2, 3, 64, 64)));
+	for (int i = 0; i < g->n_params; i++)
+	{
+		NwShape shape = nw_shape_of(g, g->param[i]);
+
+		n += nw_shape_size(&shape);
+	}
+	nw_graph_free(g);
+	nw_states_free(&states);
+	return n;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -659,6 +681,8 @@ main(int argc, char **argv)
 		batch = (NwBatchSpec) {.queries = 6, .supports = 8, .slots = 3, .shared = true};
 		run_steps(&spec, &batch);
 	}
+	else if (strcmp(argv[1], "count") == 0 && argc == 5)
+		printf("%lld\n", (long long) count_weights(nw_arch_find(argv[4])));
 	nw_runtime_close(rt);
 	return 0;
 }

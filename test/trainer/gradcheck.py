@@ -3,9 +3,10 @@
 
 gradcheck.py ops FOLDER TOLERANCE
 gradcheck.py net FOLDER TOLERANCE ARCH WIDTH HEAD
-gradcheck.py backbone FOLDER TOLERANCE            (the network of make_backbone.py)
+gradcheck.py backbone FOLDER TOLERANCE MODULE     (forward() of make_backbone.py or another)
 gradcheck.py steps FOLDER TOLERANCE               (several steps of cnn)
 """
+import importlib
 import os
 import sys
 
@@ -116,44 +117,73 @@ class Net:
         x = F.max_pool2d(self.act(self.norm('norm2', self.conv('conv2', x, 1, 1))), 2)
         return self.act(self.norm('norm3', self.conv('conv3', x, 2, 1))).flatten(1)
 
-    def resnet18(self, x, width, small=False):
-        x = self.conv('conv1', x, *((1, 1) if small else (2, 3)))
-        x = self.act(self.norm('bn1', x))
-        if not small:
-            x = F.max_pool2d(x, 3, 2, 1)
+    def basic_block(self, n, x, stride):
+        y = self.act(self.norm(n + '.bn1', self.conv(n + '.conv1', x, stride, 1)))
+        y = self.norm(n + '.bn2', self.conv(n + '.conv2', y, 1, 1))
+        if n + '.downsample.0.weight' in self.p:
+            x = self.norm(n + '.downsample.1', self.conv(n + '.downsample.0', x, stride, 0))
+        return self.act(y + x)
+
+    def bottleneck(self, n, x, stride):
+        y = self.act(self.norm(n + '.bn1', self.conv(n + '.conv1', x, 1, 0)))
+        y = self.act(self.norm(n + '.bn2', self.conv(n + '.conv2', y, stride, 1)))
+        y = self.norm(n + '.bn3', self.conv(n + '.conv3', y, 1, 0))
+        if n + '.downsample.0.weight' in self.p:
+            x = self.norm(n + '.downsample.1', self.conv(n + '.downsample.0', x, stride, 0))
+        return self.act(y + x)
+
+    def preact_block(self, n, x, stride):
+        a = self.act(self.norm(n + '.bn1', x))
+        y = self.conv(n + '.conv1', a, stride, 1)
+        y = self.conv(n + '.conv2', self.act(self.norm(n + '.bn2', y)), 1, 1)
+        return y + (self.conv(n + '.shortcut.0', a, stride, 0) if n + '.shortcut.0.weight' in self.p else x)
+
+    def layers(self, block, x, blocks=(2, 2, 2, 2)):
         for layer in range(4):
-            for block in range(2):
-                n = f'layer{layer + 1}.{block}'
-                stride = 2 if layer > 0 and block == 0 else 1
-                y = self.act(self.norm(n + '.bn1', self.conv(n + '.conv1', x, stride, 1)))
-                y = self.norm(n + '.bn2', self.conv(n + '.conv2', y, 1, 1))
-                if n + '.downsample.0.weight' in self.p:
-                    x = self.norm(n + '.downsample.1', self.conv(n + '.downsample.0', x, stride, 0))
-                x = self.act(y + x)
-        return x.mean((2, 3))
+            for i in range(blocks[layer]):
+                x = block(f'layer{layer + 1}.{i}', x, 2 if layer > 0 and i == 0 else 1)
+        return x
+
+    def large_stem(self, x):
+        return F.max_pool2d(self.act(self.norm('bn1', self.conv('conv1', x, 2, 3))), 3, 2, 1)
+
+    def resnet18(self, x, width):
+        return self.layers(self.basic_block, self.large_stem(x)).mean((2, 3))
 
     def resnet18_small(self, x, width):
-        return self.resnet18(x, width, True)
+        x = self.act(self.norm('bn1', self.conv('conv1', x, 1, 1)))
+        return self.layers(self.basic_block, x).mean((2, 3))
 
-    def densenet121(self, x, width):
-        x = self.act(self.norm('features.norm0', self.conv('features.conv0', x, 2, 3)))
-        x = F.max_pool2d(x, 3, 2, 1)
-        for block, layers in enumerate((6, 12, 24, 16)):
-            for layer in range(layers):
+    def resnet18_preact(self, x, width):
+        x = self.layers(self.preact_block, self.conv('conv1', x, 1, 1))
+        return self.act(self.norm('bn', x)).mean((2, 3))
+
+    def resnet50(self, x, width):
+        return self.layers(self.bottleneck, self.large_stem(x), (3, 4, 6, 3)).mean((2, 3))
+
+    def dense_blocks(self, x, layers):
+        for block in range(len(layers)):
+            for layer in range(layers[block]):
                 n = f'features.denseblock{block + 1}.denselayer{layer + 1}'
                 y = self.conv(n + '.conv1', self.act(self.norm(n + '.norm1', x)), 1, 0)
                 y = self.conv(n + '.conv2', self.act(self.norm(n + '.norm2', y)), 1, 1)
                 x = torch.cat([x, y], 1)
-            if block < 3:
+            if block < len(layers) - 1:
                 n = f'features.transition{block + 1}'
                 x = self.conv(n + '.conv', self.act(self.norm(n + '.norm', x)), 1, 0)
                 x = F.avg_pool2d(x, 2, 2)
         return self.act(self.norm('features.norm5', x)).mean((2, 3))
 
-    def backbone(self, x, width):
+    def densenet121(self, x, width):
+        x = self.act(self.norm('features.norm0', self.conv('features.conv0', x, 2, 3)))
+        return self.dense_blocks(F.max_pool2d(x, 3, 2, 1), (6, 12, 24, 16))
+
+    def densenet100_small(self, x, width):
+        return self.dense_blocks(self.conv('features.conv0', x, 1, 1), (16, 16, 16))
+
+    def backbone(self, x, module):
         w = {k[len('backbone.'):]: v for k, v in self.p.items() if k.startswith('backbone.')}
-        from make_backbone import forward
-        return forward(x, w)
+        return importlib.import_module(module).forward(x, w)
 
 
 def loss_of(z, folder, p):
@@ -239,7 +269,7 @@ def main():
         sys.exit(check_steps(folder, tolerance))
     if what == 'backbone':
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-        sys.exit(check_net(folder, tolerance, 'backbone', 0))
+        sys.exit(check_net(folder, tolerance, 'backbone', sys.argv[4]))
     sys.exit(check_net(folder, tolerance, sys.argv[4], int(sys.argv[5])))
 
 

@@ -6,7 +6,11 @@ make_backbone.py FILE.onnx OPSET [KIND]
 KIND is "mixed" (convolutions of all kinds, squeeze-and-excitation, attention),
 "unsupported" (holds an operator nwhead has no derivative for), "tokens" (has a
 class token, so that its batch size is fixed in the file), "open" (takes images of
-any size) or "nan" (gives no numbers).
+any size), "nan" (gives no numbers), "windows" (windows.py) or "dense" (dense.py, as
+PyTorch writes it: equal values are held once, and read through Identity).  More of
+these are "dense-merged" (the same without Identity) and "dense-whole" (every value held
+apart).  "plain" has convolutions with batch normalisation, which "plain-folded" has not:
+PyTorch folds it unless told otherwise.
 """
 import importlib
 import inspect
@@ -14,6 +18,9 @@ import sys
 
 import torch
 import torch.nn.functional as F
+
+from dense import Dense
+from windows import Windows
 
 C = 16
 
@@ -87,6 +94,12 @@ class Backbone(torch.nn.Module):
         return z
 
 
+def plain():
+    layers = [layer for i in range(8) for layer in (torch.nn.Conv2d(C if i else 3, C, 3, 2 if i < 2 else 1, 1, bias=False),
+                                                    torch.nn.BatchNorm2d(C), torch.nn.ReLU())]
+    return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
+
+
 def older_exporter():
     """Choose the exporter that needs neither onnxscript nor onnx.
 
@@ -105,13 +118,68 @@ def older_exporter():
     return {'dynamo': False}
 
 
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def number(value):
+    out = b''
+    while value > 127:
+        out, value = out + bytes([value & 127 | 128]), value >> 7
+    return out + bytes([value])
+
+
+def read(data):
+    """List the fields of a protobuf message: number, wire type, value."""
+    fields, at = [], 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        else:
+            size, at = varint(data, at) if key & 7 == 2 else ({1: 8, 5: 4}[key & 7], at)
+            value, at = data[at:at + size], at + size
+        fields.append((key >> 3, key & 7, value))
+    return fields
+
+
+def write(fields):
+    return b''.join(number(f << 3 | w) + (number(v) if w == 0 else (number(len(v)) if w == 2 else b'') + v)
+                    for f, w, v in fields)
+
+
+def without_identity(path):
+    """Let nodes read what Identity gives by its first name, as onnx-simplifier does."""
+    model = read(open(path, 'rb').read())
+    graph = read(next(v for f, _, v in model if f == 7))
+    nodes = [read(v) for f, _, v in graph if f == 1]
+    inputs = [[v for f, _, v in n if f == 1] for n in nodes]
+    outputs = [[v for f, _, v in n if f == 2] for n in nodes]
+    same = {outputs[i][0]: inputs[i][0] for i, n in enumerate(nodes) if (4, 2, b'Identity') in n}
+    nodes = [write([(f, w, same.get(v, v) if f == 1 else v) for f, w, v in n])
+             for n in nodes if (4, 2, b'Identity') not in n]
+    graph = [(1, 2, n) for n in nodes] + [field for field in graph if field[0] != 1]
+    open(path, 'wb').write(write([(f, w, write(graph) if f == 7 else v) for f, w, v in model]))
+
+
 def main():
     kind = sys.argv[3] if len(sys.argv) > 3 else 'mixed'
-    model = Backbone(kind).eval()
-    axes = {0: 'batch', 2: 'height', 3: 'width'} if kind == 'open' else {0: 'batch'}
+    model = (Windows() if kind == 'windows' else Dense() if kind.startswith('dense') else
+             plain() if kind.startswith('plain') else Backbone(kind)).eval()
+    axes = {0: 'batch', 2: 'height', 3: 'width'} if kind in ('open', 'windows') else {0: 'batch'}
+    mode = torch.onnx.TrainingMode.EVAL if kind == 'plain-folded' else torch.onnx.TrainingMode.PRESERVE
+    if kind == 'dense-whole':
+        torch._C._jit_pass_onnx_deduplicate_initializers = lambda graph, weights, training: weights
     torch.onnx.export(model, torch.zeros(2, 3, 32, 32), sys.argv[1], opset_version=int(sys.argv[2]),
-                      training=torch.onnx.TrainingMode.PRESERVE, input_names=['x'], output_names=['features'],
+                      training=mode, do_constant_folding=isinstance(model, Backbone), input_names=['x'], output_names=['features'],
                       dynamic_axes={'x': axes, 'features': {0: 'batch'}}, **older_exporter())
+    if kind == 'dense-merged':
+        without_identity(sys.argv[1])
 
 
 if __name__ == '__main__':

@@ -26,6 +26,7 @@
 #include "graph/onnx_write.h"
 #include "graph/shape.h"
 #include "graph/states.h"
+#include "net/separate.h"
 #include "onnx.pb-c.h"
 #include "run/batch_queue.h"
 
@@ -474,6 +475,106 @@ test_short_text(void)
 	free(longer);
 }
 
+/* Add a weight [2] to a model. */
+static void
+add_weight(Onnx__GraphProto *g, const char *name, float first, float second)
+{
+	Onnx__TensorProto *t = nw_alloc(sizeof(*t));
+
+	*t = (Onnx__TensorProto) ONNX__TENSOR_PROTO__INIT;
+	t->name = nw_strdup(name);
+	t->has_data_type = 1;
+	t->data_type = NW_FLOAT;
+	t->n_dims = 1;
+	t->dims = nw_alloc(sizeof(int64_t));
+	t->dims[0] = 2;
+	t->n_float_data = 2;
+	t->float_data = nw_alloc(2 * sizeof(float));
+	t->float_data[0] = first;
+	t->float_data[1] = second;
+	g->initializer = nw_realloc(g->initializer, (g->n_initializer + 1) * sizeof(*g->initializer));
+	g->initializer[g->n_initializer++] = t;
+}
+
+/* Add a node "TYPE OUTPUT INPUT..." to a model. */
+static void
+add_node(Onnx__GraphProto *g, const char *text)
+{
+	Onnx__NodeProto *n = nw_alloc(sizeof(*n));
+	char *words = nw_strdup(text);
+	char *rest = NULL;
+
+	*n = (Onnx__NodeProto) ONNX__NODE_PROTO__INIT;
+	n->op_type = nw_strdup(strtok_r(words, " ", &rest));
+	n->n_output = 1;
+	n->output = nw_alloc(sizeof(char *));
+	n->output[0] = nw_strdup(strtok_r(NULL, " ", &rest));
+	n->input = nw_alloc(5 * sizeof(char *));
+	for (const char *word; (word = strtok_r(NULL, " ", &rest)) != NULL;)
+		n->input[n->n_input++] = nw_strdup(word);
+	free(words);
+	g->node = nw_realloc(g->node, (g->n_node + 1) * sizeof(*g->node));
+	g->node[g->n_node++] = n;
+}
+
+/* Separate the weights of a model of these nodes: what they read then, and how many are new. */
+static void
+check_separated(const char *const *nodes, bool freeze, int want_added, const char *want,
+                const char *what)
+{
+	Onnx__ModelProto *m = nw_alloc(sizeof(*m));
+	NwBuf reads = {0};
+	int added;
+
+	*m = (Onnx__ModelProto) ONNX__MODEL_PROTO__INIT;
+	m->graph = nw_alloc(sizeof(*m->graph));
+	*m->graph = (Onnx__GraphProto) ONNX__GRAPH_PROTO__INIT;
+	add_weight(m->graph, "zero", 0, 0);
+	add_weight(m->graph, "w", 1, 2);
+	add_weight(m->graph, "zero.2", 3, 4); /* a name to stay clear of */
+	for (int i = 0; nodes[i] != NULL; i++)
+		add_node(m->graph, nodes[i]);
+	added = nw_separate_weights(m, "test", freeze);
+	for (size_t i = 0; i < m->graph->n_node; i++)
+		for (size_t j = 0; j < m->graph->node[i]->n_input; j++)
+			nw_buf_printf(&reads, " %s", m->graph->node[i]->input[j]);
+	check(added == want_added && m->graph->n_initializer == (size_t) (3 + added) &&
+	          strcmp(reads.data, want) == 0,
+	      what);
+	nw_buf_free(&reads);
+	onnx__model_proto__free_unpacked(m, NULL);
+}
+
+#define NODES(...) ((const char *const[]) {__VA_ARGS__, NULL})
+
+/* A value that is used several times is one weight or several. */
+static void
+test_separate(void)
+{
+	check_separated(NODES("Conv a x k zero", "Conv b a l zero", "Add c b zero"), false, 2,
+	                " x k zero a l zero.3 b zero.4", "equal biases are separated");
+	check_separated(NODES("MatMul a x w", "MatMul b a w"), false, 0, " x w a w",
+	                "a matrix used twice is one");
+	check_separated(NODES("MatMul a x w", "Add b a zero", "Transpose t w", "MatMul c b t"), false,
+	                0, " x w a zero w b t", "a matrix used both ways is one");
+	check_separated(NODES("Conv a x w zero", "Conv b a w zero", "Conv c b k zero"), false, 1,
+	                " x w zero a w zero b k zero.3", "layers with one matrix keep one bias");
+	check_separated(NODES("BatchNormalization a x w w zero w", "BatchNormalization b a w w zero w"),
+	                false, 6, " x w w.2 zero w.3 a w.4 w.5 zero.3 w.6",
+	                "statistics, scales and biases are separated");
+	check_separated(NODES("BatchNormalization a x w w zero w", "BatchNormalization b a w w zero w"),
+	                true, 0, " x w w zero w a w w zero w", "frozen ones stay together");
+	check_separated(NODES("Conv a x k zero", "BatchNormalization b a w w zero w"), true, 1,
+	                " x k zero a w w zero.3 w", "but not with what is trained");
+	check_separated(NODES("Mul a x zero", "Sub b a zero"), false, 0, " x zero a zero",
+	                "a value that is computed with is one");
+	check_separated(NODES("Identity own zero", "Conv a x k own", "Conv b a l zero"), false, 1,
+	                " x k own a l zero", "another name becomes a weight's");
+	check_separated(
+		NODES("Identity own zero", "Identity two own", "Conv a x k two", "Conv b a l two"), false,
+		1, " x k zero a l two", "a name is given once");
+}
+
 int
 main(void)
 {
@@ -500,6 +601,7 @@ main(void)
 	test_tensor();
 	test_constants();
 	test_states();
+	test_separate();
 	test_queue(1);
 	test_queue(2);
 	test_queue(5);

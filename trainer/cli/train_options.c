@@ -75,7 +75,9 @@ static const NwOption options[] = {
 	{"output", OPT_OUTPUT, "NAME", "the backbone's tensor to take features from (its first output)",
      NULL},
 	{"freeze-norm", OPT_FREEZE, NULL, "leave the backbone's batch normalisation as it is", NULL},
-	{"width", OPT_WIDTH, "N", "channels of the first layer (cnn 16, resnet18 64, densenet121 32)",
+	{"width", OPT_WIDTH, "N",
+     "channels of the first layer, growth rate of a densenet (cnn 16, resnets 64, "
+     "densenet100-small 12, densenet121 32)",
      NULL},
 	{"size", OPT_SIZE, "N", "side of the images (224; small networks: as the data has it)", NULL},
 	{"channels", OPT_CHANNELS, "N", "1 grey, 3 colour (as the data has it)", NULL},

@@ -6,6 +6,7 @@
  * it is recorded and differentiated like a built-in network.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -19,10 +20,14 @@
 #include "net/backbone.h"
 #include "net/import.h"
 #include "net/import_node.h"
+#include "net/separate.h"
 #include "onnx.pb-c.h"
 #include "ort/runtime.h"
 
 #define MAX_FEATURES (1 << 20)
+
+/* so many convolutions in a row are seldom trained without normalisation between them */
+#define MANY_CONVOLUTIONS 8
 
 struct NwBackbone
 {
@@ -30,9 +35,33 @@ struct NwBackbone
 	char *path;
 	char *output; /* NULL: the model's first */
 	bool freeze_norm;
+	int separated; /* weights that the file holds merged with others */
 	Onnx__ModelProto *model;
 	Onnx__ValueInfoProto *input;
 };
+
+/* Say so where an exporter seems to have folded batch normalisation into convolutions. */
+static void
+notice_folded(const NwBackbone *b)
+{
+	static const char *const norms[] = {"BatchNormalization", "LayerNormalization", "Sqrt"};
+	int convolutions = 0;
+
+	for (size_t i = 0; i < b->model->graph->n_node; i++)
+	{
+		const Onnx__NodeProto *node = b->model->graph->node[i];
+
+		for (int j = 0; j < NW_LENGTH(norms); j++) /* any of them, or one made of parts */
+			if (strcmp(node->op_type, norms[j]) == 0)
+				return;
+		convolutions += strcmp(node->op_type, "Conv") == 0 && node->n_input == 3;
+	}
+	if (convolutions >= MANY_CONVOLUTIONS)
+		nw_info(
+			"\"%s\" has %d convolutions with a bias, and no batch normalisation: it may have been "
+			"folded into them, and then trains worse (docs/trainer.md says how to keep it)",
+			b->path, convolutions);
+}
 
 /* Load a model and look at its input. */
 NwBackbone *
@@ -64,6 +93,8 @@ nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freez
 	    b->input->type->tensor_type->shape == NULL ||
 	    b->input->type->tensor_type->shape->n_dim != 4)
 		nw_fatal("\"%s\" has no input of images [N,C,H,W]", path);
+	notice_folded(b);
+	b->separated = nw_separate_weights(b->model, path, freeze_norm);
 	return b;
 }
 
@@ -74,6 +105,13 @@ nw_backbone_free(NwBackbone *b)
 	free(b->path);
 	free(b->output);
 	free(b);
+}
+
+/* Count the weights that the file holds merged with others. */
+int
+nw_backbone_separated(const NwBackbone *b)
+{
+	return b->separated;
 }
 
 /* Tell the size of image a model wants; 0 where it takes any. */

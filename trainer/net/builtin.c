@@ -17,29 +17,6 @@
 
 #define MAX_NAME 96 /* of a weight */
 
-static const NwArch archs[] = {
-	{"cnn", 0, 16, 8},            /* three convolutions, for images of 28 x 28 or so */
-	{"resnet18-small", 0, 64, 8}, /* with a 3 x 3 stem, for small images */
-	{"resnet18", 224, 64, 32},
-	{"densenet121", 224, 32, 32},
-};
-
-/* The name of the network of a number; NULL past the last one. */
-const char *
-nw_arch_name(int i)
-{
-	return i < NW_LENGTH(archs) ? archs[i].name : NULL;
-}
-
-const NwArch *
-nw_arch_find(const char *name)
-{
-	for (int i = 0; i < NW_LENGTH(archs); i++)
-		if (strcmp(archs[i].name, name) == 0)
-			return &archs[i];
-	return NULL;
-}
-
 /* Put two parts of a weight's name together. */
 static const char *
 join(char *into, const char *prefix, const char *suffix)
@@ -105,45 +82,130 @@ cnn(NwGraph *g, const NwBuiltin *net, NwT x)
 		g, x, NW_SHAPE(NW_DIM(g, x, 0), NW_DIM(g, x, 1) * NW_DIM(g, x, 2) * NW_DIM(g, x, 3)));
 }
 
+/* Emit a block: images [N,C,h,w] -> [N,outs or more,h/stride,w/stride]. */
+typedef NwT Block(NwGraph *g, const NwBuiltin *net, const char *name, NwT x, int64_t outs,
+                  int64_t stride);
+
+/* Emit what a residual block adds to: its input, projected where the shape changes. */
+static NwT
+skip(NwGraph *g, const char *name, NwT x, int64_t outs, int64_t stride)
+{
+	char buf[MAX_NAME];
+
+	if (stride == 1 && NW_DIM(g, x, 1) == outs)
+		return x;
+	x = conv(g, join(buf, name, ".downsample.0"), x, outs, 1, stride, 0);
+	return norm(g, join(buf, name, ".downsample.1"), x);
+}
+
 /* Emit a residual block of two convolutions. */
 static NwT
 basic_block(NwGraph *g, const NwBuiltin *net, const char *name, NwT x, int64_t outs, int64_t stride)
 {
 	char buf[MAX_NAME];
 	NwT y;
-	NwT skip = x;
 
 	y = conv(g, join(buf, name, ".conv1"), x, outs, 3, stride, 1);
 	y = act(g, net, norm(g, join(buf, name, ".bn1"), y));
 	y = conv(g, join(buf, name, ".conv2"), y, outs, 3, 1, 1);
 	y = norm(g, join(buf, name, ".bn2"), y);
-	if (stride != 1 || NW_DIM(g, x, 1) != outs)
-	{
-		skip = conv(g, join(buf, name, ".downsample.0"), x, outs, 1, stride, 0);
-		skip = norm(g, join(buf, name, ".downsample.1"), skip);
-	}
-	return act(g, net, nw_add(g, y, skip));
+	return act(g, net, nw_add(g, y, skip(g, name, x, outs, stride)));
 }
 
+/*
+ * Emit a residual block with a bottleneck of `mids` channels.  The middle convolution
+ * has the stride, as torchvision has it, not the first, as the paper has it.
+ */
 static NwT
-resnet18(NwGraph *g, const NwBuiltin *net, NwT x, bool small)
+bottleneck(NwGraph *g, const NwBuiltin *net, const char *name, NwT x, int64_t mids, int64_t stride)
 {
-	NwWindow pool = nw_window(3, 2, 1);
+	char buf[MAX_NAME];
+	NwT y;
 
-	x = small ? conv(g, "conv1", x, net->width, 3, 1, 1) : conv(g, "conv1", x, net->width, 7, 2, 3);
-	x = act(g, net, norm(g, "bn1", x));
-	if (!small)
-		x = nw_max_pool(g, x, &pool);
+	y = conv(g, join(buf, name, ".conv1"), x, mids, 1, 1, 0);
+	y = act(g, net, norm(g, join(buf, name, ".bn1"), y));
+	y = conv(g, join(buf, name, ".conv2"), y, mids, 3, stride, 1);
+	y = act(g, net, norm(g, join(buf, name, ".bn2"), y));
+	y = conv(g, join(buf, name, ".conv3"), y, 4 * mids, 1, 1, 0);
+	y = norm(g, join(buf, name, ".bn3"), y);
+	return act(g, net, nw_add(g, y, skip(g, name, x, 4 * mids, stride)));
+}
+
+/*
+ * Emit a pre-activated residual block: nothing comes after its sum.  A projection
+ * takes the activated input and has no normalisation of its own.
+ */
+static NwT
+preact_block(NwGraph *g, const NwBuiltin *net, const char *name, NwT x, int64_t outs,
+             int64_t stride)
+{
+	char buf[MAX_NAME];
+	NwT a = act(g, net, norm(g, join(buf, name, ".bn1"), x));
+	NwT y;
+
+	if (stride != 1 || NW_DIM(g, x, 1) != outs)
+		x = conv(g, join(buf, name, ".shortcut.0"), a, outs, 1, stride, 0);
+	y = conv(g, join(buf, name, ".conv1"), a, outs, 3, stride, 1);
+	y = act(g, net, norm(g, join(buf, name, ".bn2"), y));
+	y = conv(g, join(buf, name, ".conv2"), y, outs, 3, 1, 1);
+	return nw_add(g, y, x);
+}
+
+/* Emit four layers of residual blocks, each but the first with half the places of the last. */
+static NwT
+residual_layers(NwGraph *g, const NwBuiltin *net, NwT x, Block *block, const int blocks[4])
+{
 	for (int layer = 0; layer < 4; layer++)
-		for (int block = 0; block < 2; block++)
+		for (int i = 0; i < blocks[layer]; i++)
 		{
 			char name[32];
 
-			snprintf(name, sizeof(name), "layer%d.%d", layer + 1, block);
-			x = basic_block(g, net, name, x, (int64_t) net->width << layer,
-			                layer > 0 && block == 0 ? 2 : 1);
+			snprintf(name, sizeof(name), "layer%d.%d", layer + 1, i);
+			x = block(g, net, name, x, (int64_t) net->width << layer, layer > 0 && i == 0 ? 2 : 1);
 		}
-	return pool_all(g, x);
+	return x;
+}
+
+static const int resnet18_blocks[4] = {2, 2, 2, 2};
+static const int resnet50_blocks[4] = {3, 4, 6, 3};
+
+/* Emit what a residual network of large images begins with. */
+static NwT
+large_stem(NwGraph *g, const NwBuiltin *net, NwT x)
+{
+	NwWindow pool = nw_window(3, 2, 1);
+
+	x = conv(g, "conv1", x, net->width, 7, 2, 3);
+	return nw_max_pool(g, act(g, net, norm(g, "bn1", x)), &pool);
+}
+
+static NwT
+resnet18(NwGraph *g, const NwBuiltin *net, NwT x)
+{
+	return pool_all(g,
+	                residual_layers(g, net, large_stem(g, net, x), basic_block, resnet18_blocks));
+}
+
+static NwT
+resnet50(NwGraph *g, const NwBuiltin *net, NwT x)
+{
+	return pool_all(g, residual_layers(g, net, large_stem(g, net, x), bottleneck, resnet50_blocks));
+}
+
+static NwT
+resnet18_small(NwGraph *g, const NwBuiltin *net, NwT x)
+{
+	x = act(g, net, norm(g, "bn1", conv(g, "conv1", x, net->width, 3, 1, 1)));
+	return pool_all(g, residual_layers(g, net, x, basic_block, resnet18_blocks));
+}
+
+/* Emit the pre-activated ResNet-18: its blocks activate what they get, so the stem does not. */
+static NwT
+resnet18_preact(NwGraph *g, const NwBuiltin *net, NwT x)
+{
+	x = conv(g, "conv1", x, net->width, 3, 1, 1);
+	x = residual_layers(g, net, x, preact_block, resnet18_blocks);
+	return pool_all(g, act(g, net, norm(g, "bn", x)));
 }
 
 /* Emit one layer of a dense block: the channels it adds. */
@@ -159,19 +221,14 @@ dense_layer(NwGraph *g, const NwBuiltin *net, const char *name, NwT x)
 	return conv(g, join(buf, name, ".conv2"), y, net->width, 3, 1, 1);
 }
 
-/* Emit DenseNet-121; its width is the growth rate. */
+/* Emit dense blocks of so many layers; between two, channels and places are halved. */
 static NwT
-densenet121(NwGraph *g, const NwBuiltin *net, NwT x)
+dense_blocks(NwGraph *g, const NwBuiltin *net, NwT x, int blocks, const int *layers)
 {
-	static const int layers[] = {6, 12, 24, 16};
-	NwWindow stem = nw_window(3, 2, 1);
 	NwWindow halve = nw_window(2, 2, 0);
 	char name[64];
 
-	x = conv(g, "features.conv0", x, 2 * net->width, 7, 2, 3);
-	x = act(g, net, norm(g, "features.norm0", x));
-	x = nw_max_pool(g, x, &stem);
-	for (int block = 0; block < 4; block++)
+	for (int block = 0; block < blocks; block++)
 	{
 		for (int layer = 0; layer < layers[block]; layer++)
 		{
@@ -182,7 +239,7 @@ densenet121(NwGraph *g, const NwBuiltin *net, NwT x)
 			both[1] = dense_layer(g, net, name, x);
 			x = nw_concat(g, 2, both, 1);
 		}
-		if (block == 3)
+		if (block == blocks - 1)
 			break;
 		snprintf(name, sizeof(name), "features.transition%d.norm", block + 1);
 		x = act(g, net, norm(g, name, x));
@@ -190,18 +247,58 @@ densenet121(NwGraph *g, const NwBuiltin *net, NwT x)
 		x = conv(g, name, x, NW_DIM(g, x, 1) / 2, 1, 1, 0);
 		x = nw_average_pool(g, x, &halve);
 	}
-	x = act(g, net, norm(g, "features.norm5", x));
-	return pool_all(g, x);
+	return pool_all(g, act(g, net, norm(g, "features.norm5", x)));
+}
+
+static NwT
+densenet121(NwGraph *g, const NwBuiltin *net, NwT x)
+{
+	static const int layers[] = {6, 12, 24, 16};
+	NwWindow stem = nw_window(3, 2, 1);
+
+	x = conv(g, "features.conv0", x, 2 * net->width, 7, 2, 3);
+	x = act(g, net, norm(g, "features.norm0", x));
+	return dense_blocks(g, net, nw_max_pool(g, x, &stem), NW_LENGTH(layers), layers);
+}
+
+/* Emit DenseNet-BC of depth 100, as its paper has it for small images. */
+static NwT
+densenet100_small(NwGraph *g, const NwBuiltin *net, NwT x)
+{
+	static const int layers[] = {16, 16, 16};
+
+	x = conv(g, "features.conv0", x, 2 * net->width, 3, 1, 1);
+	return dense_blocks(g, net, x, NW_LENGTH(layers), layers);
+}
+
+static const NwArch archs[] = {
+	{"cnn", 0, 16, 8, cnn}, /* three convolutions, for images of 28 x 28 or so */
+	{"resnet18-small", 0, 64, 8, resnet18_small}, /* with a 3 x 3 stem, for small images */
+	{"resnet18-preact", 0, 64, 8, resnet18_preact},
+	{"resnet18", 224, 64, 32, resnet18},
+	{"resnet50", 224, 64, 32, resnet50},
+	{"densenet100-small", 0, 12, 8, densenet100_small},
+	{"densenet121", 224, 32, 32, densenet121},
+};
+
+/* The name of the network of a number; NULL past the last one. */
+const char *
+nw_arch_name(int i)
+{
+	return i < NW_LENGTH(archs) ? archs[i].name : NULL;
+}
+
+const NwArch *
+nw_arch_find(const char *name)
+{
+	for (int i = 0; i < NW_LENGTH(archs); i++)
+		if (strcmp(archs[i].name, name) == 0)
+			return &archs[i];
+	return NULL;
 }
 
 NwT
 nw_builtin_features(NwGraph *g, const NwBuiltin *net, NwT images)
 {
-	const char *name = net->arch->name;
-
-	if (strcmp(name, "cnn") == 0)
-		return cnn(g, net, images);
-	if (strcmp(name, "densenet121") == 0)
-		return densenet121(g, net, images);
-	return resnet18(g, net, images, strcmp(name, "resnet18-small") == 0);
+	return net->arch->features(g, net, images);
 }

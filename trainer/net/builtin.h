@@ -8,20 +8,23 @@
 
 #include "graph/graph.h"
 
+typedef struct NwBuiltin NwBuiltin;
+
 typedef struct NwArch
 {
 	const char *name;
 	int size;  /* usual side of an image; 0: as the data has it */
-	int width; /* usual channels of the first layer */
+	int width; /* usual channels of the first layer; of a DenseNet, the growth rate */
 	int least; /* smallest side that leaves something to pool */
+	NwT (*features)(NwGraph *g, const NwBuiltin *net, NwT images);
 } NwArch;
 
-typedef struct NwBuiltin
+struct NwBuiltin
 {
 	const NwArch *arch;
 	int width;
 	bool smooth; /* Softplus for ReLU: a network without kinks, for tests */
-} NwBuiltin;
+};
 
 const char *nw_arch_name(int i);
 const NwArch *nw_arch_find(const char *name);

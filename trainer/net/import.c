@@ -585,8 +585,11 @@ nw_import_node(NwImport *im)
 void
 nw_import_check(const char *path, const Onnx__ModelProto *file)
 {
-	static const char *const folded[] = {"Constant", "Shape", "ConstantOfShape",
-	                                     "Range",    "Where", "Equal"};
+	static const char *const folded[] = {"Ceil",      "Constant", "ConstantOfShape",
+	                                     "Equal",     "Floor",    "Greater",
+	                                     "Less",      "Max",      "Min",
+	                                     "Mod",       "Not",      "Range",
+	                                     "ScatterND", "Shape",    "Where"};
 	NwImport im = {.path = path, .file = file, .model = file};
 
 	for (size_t i = 0; i < file->graph->n_node; i++)

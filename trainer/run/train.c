@@ -140,6 +140,7 @@ load_backbone(Run *run)
 	int width;
 
 	run->model.backbone = nw_backbone_load(run->rt, o->backbone, o->output, o->freeze_norm);
+	o->separated = nw_backbone_separated(run->model.backbone);
 	nw_backbone_input(run->model.backbone, &channels, &height, &width);
 	if (channels != 0 && channels != 1 && channels != 3)
 		nw_fatal("\"%s\" wants images of %d channels: 1 or 3 are supported", o->backbone, channels);

@@ -95,6 +95,8 @@ nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *m)
 	nw_meta_set(m, "network", "%s", o->backbone ? o->backbone : o->arch);
 	nw_meta_set(m, "output", "%s", o->output ? o->output : "");
 	nw_meta_set(m, "freeze-norm", "%d", o->freeze_norm);
+	if (o->separated > 0)
+		nw_meta_set(m, "separated-weights", "%d", o->separated);
 	nw_meta_set(m, "width", "%d", o->width);
 	nw_meta_set(m, "size", "%d", o->size);
 	nw_meta_set(m, "channels", "%d", o->channels);

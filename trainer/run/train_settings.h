@@ -23,6 +23,7 @@ typedef struct NwTrainSettings
 	const char *backbone; /* a file with a network, or NULL */
 	const char *output;   /* of the backbone */
 	bool freeze_norm;     /* leave its batch normalisation as it is */
+	int separated;        /* weights of the backbone that its file has merged with others */
 	int width;            /* channels of the first layer; 0: the architecture's */
 	int size;             /* 0: the architecture's, or the data's */
 	int channels;         /* 0: the data's */
