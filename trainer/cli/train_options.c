@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/train_options.h"
 #include "net/builtin.h"
+#include "net/kernel.h"
 #include "net/model.h"
 #include "run/train_settings.h"
 
@@ -28,6 +29,7 @@ enum
 	OPT_MEAN,
 	OPT_STD,
 	OPT_HEAD,
+	OPT_KERNEL,
 	OPT_TAU,
 	OPT_QUERIES,
 	OPT_SUPPORTS,
@@ -90,7 +92,9 @@ static const NwOption options[] = {
      "for each query, or for all with --shared (10; shared 250; cnn 64)", NULL},
 	{"distinct", OPT_DISTINCT, NULL, "supports for each query (all but cnn)", NULL},
 	{"shared", OPT_SHARED, NULL, "one set of supports for all queries of a step (cnn)", NULL},
-	{"tau", OPT_TAU, "T", "temperature (1)", NULL},
+	{"kernel", OPT_KERNEL, "NAME", ": how the NW loss compares (euclidean)", nw_kernel_name},
+	{"tau", OPT_TAU, "T",
+     "temperature (1; hypersphere, cosine 0.1, as their scores span 2 / T only)", NULL},
 	{"label-smoothing", OPT_SMOOTHING, "E",
      "share of the targets spread over all classes (0; the paper has 0.1)", NULL},
 
@@ -167,6 +171,10 @@ take(void *into, int code)
 			if (strcmp(optarg, "nw") != 0 && strcmp(optarg, "fc") != 0)
 				nw_usage_error(WHO, "option --head wants nw or fc, not \"%s\"", optarg);
 			o->head = strcmp(optarg, "fc") == 0 ? NW_HEAD_FC : NW_HEAD_NW;
+			break;
+		case OPT_KERNEL:
+			o->kernel = (NwKernel) nw_parse_word(WHO, "kernel", optarg, nw_kernel_name);
+			o->kernel_given = true;
 			break;
 		case OPT_TAU:
 			o->tau = nw_parse_double(WHO, "tau", optarg, 1e-6, 1e6);
@@ -259,7 +267,7 @@ void
 nw_train_options(int argc, char **argv, NwTrainSettings *o)
 {
 	*o = (NwTrainSettings) {.dim = -1,
-	                        .tau = 1,
+	                        .tau = -1,
 	                        .shared = -1,
 	                        .lr = -1,
 	                        .n_drops = -1,
@@ -284,6 +292,8 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 		nw_usage_error(WHO, "there is no architecture \"%s\"", o->arch);
 	if (o->head == NW_HEAD_FC && (o->supports || o->shared >= 0))
 		nw_usage_error(WHO, "--supports, --shared and --distinct go with --head nw");
+	if (o->head == NW_HEAD_FC && o->kernel_given)
+		nw_usage_error(WHO, "--kernel goes with --head nw");
 	if (o->checkpoint == NULL)
 		o->checkpoint = nw_printf("%s.ckpt", o->out);
 }

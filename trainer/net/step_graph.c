@@ -20,6 +20,7 @@
 #include "graph/ops.h"
 #include "graph/shape.h"
 #include "graph/states.h"
+#include "net/kernel.h"
 #include "net/model.h"
 #include "net/step_graph.h"
 
@@ -52,20 +53,15 @@ cross_entropy(NwGraph *g, const NwBatchSpec *b, NwT log_p)
 
 /* Emit the Nadaraya-Watson loss of embeddings z [N,d], in log space throughout. */
 static NwT
-loss_of_nw(NwGraph *g, const NwBatchSpec *b, double tau, NwT z, NwT *log_p)
+loss_of_nw(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b, NwT z, NwT *log_p)
 {
 	int64_t nb = b->queries;
 	int64_t ns = b->supports;
-	int64_t d = NW_DIM(g, z, 1);
 	int64_t sets = b->shared ? 1 : nb;
 	NwT member = nw_input(g, "member", NW_FLOAT, NW_SHAPE(sets, ns, b->slots));
-	NwT query = nw_reshape(g, nw_slice1(g, z, 0, 0, nb), NW_SHAPE(nb, 1, d));
-	NwT support = nw_reshape(g, nw_slice1(g, z, 0, nb, nb + sets * ns), NW_SHAPE(sets, ns, d));
-	NwT diff = nw_sub(g, query, support);
-	NwT square = nw_reduce(g, "ReduceSum", nw_mul(g, diff, diff), 0x4, false);
-	NwT distance = nw_unary(g, "Sqrt", nw_add(g, square, nw_scalar(g, 1e-12)));
-	NwT score = nw_scale(g, distance, -1 / tau);
-	NwT by_slot = nw_add(g, nw_reshape(g, score, NW_SHAPE(nb, ns, 1)), member);
+	NwT score = nw_kernel_scores(g, spec->kernel, spec->tau, b, z);
+	NwT by_slot = nw_add(g, nw_reshape(g, score, NW_SHAPE(nb, ns, 1)),
+	                     nw_kernel_mask(g, spec->kernel, member));
 
 	*log_p = nw_sub(g, nw_reshape(g, log_sum_exp(g, by_slot, 1), NW_SHAPE(nb, b->slots)),
 	                log_sum_exp(g, score, 1));
@@ -82,6 +78,14 @@ loss_of_fc(NwGraph *g, const NwBatchSpec *b, NwT z, NwT *log_p)
 	return cross_entropy(g, b, *log_p);
 }
 
+/* Emit the loss of embeddings z [N,d], and with it log_p [Nb,S]. */
+NwT
+nw_step_head(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b, NwT z, NwT *log_p)
+{
+	return spec->head == NW_HEAD_NW ? loss_of_nw(g, spec, b, z, log_p)
+	                                : loss_of_fc(g, b, z, log_p);
+}
+
 /* Emit a model and its loss; loss and log_p become outputs. */
 NwT
 nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b)
@@ -90,8 +94,7 @@ nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b)
 	                      NW_SHAPE(nw_batch_images(b), spec->channels, spec->height, spec->width));
 	NwT z = nw_model_embedding(g, spec, images);
 	NwT log_p;
-	NwT loss = spec->head == NW_HEAD_NW ? loss_of_nw(g, b, spec->tau, z, &log_p)
-	                                    : loss_of_fc(g, b, z, &log_p);
+	NwT loss = nw_step_head(g, spec, b, z, &log_p);
 
 	nw_output(g, "loss", loss);
 	nw_output(g, "log_p", log_p);

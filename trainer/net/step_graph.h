@@ -8,6 +8,7 @@
 #include "graph/graph.h"
 #include "net/model.h"
 
+NwT nw_step_head(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b, NwT z, NwT *log_p);
 NwT nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b);
 void nw_step_update(NwGraph *g, double momentum, double weight_decay);
 

@@ -154,6 +154,7 @@ prepare_model(Run *run)
 	run->model.dim = o->dim;
 	run->model.head = o->head;
 	run->model.classes = classes;
+	run->model.kernel = o->kernel;
 	run->model.tau = o->tau;
 	run->batch.queries = o->queries;
 	run->batch.supports = o->supports;

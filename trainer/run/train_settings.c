@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "graph/meta.h"
 #include "net/builtin.h"
+#include "net/kernel.h"
 #include "net/model.h"
 #include "run/train_settings.h"
 
@@ -41,6 +42,8 @@ nw_train_complete(NwTrainSettings *o, const NwDataset *d)
 		o->supports = cnn && o->shared ? 64 : o->shared ? 250 : 10;
 	if (o->steps == 0)
 		o->steps = cnn ? 2000 : 40000;
+	if (o->tau < 0)
+		o->tau = fc ? 1 : nw_kernel_tau(o->kernel);
 	if (o->lr < 0)
 		o->lr = fc ? (cnn ? 0.05 : 0.1) : cnn ? 0.02 : 1e-3;
 	if (o->n_drops < 0)
@@ -92,6 +95,8 @@ nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *m)
 	nw_meta_set(m, "channels", "%d", o->channels);
 	nw_meta_set(m, "dim", "%d", o->dim);
 	nw_meta_set(m, "head", "%s", o->head == NW_HEAD_FC ? "fc" : "nw");
+	if (o->kernel != NW_EUCLIDEAN)
+		nw_meta_set(m, "kernel", "%s", nw_kernel_name((int) o->kernel));
 	nw_meta_set(m, "tau", "%.17g", o->tau);
 	nw_meta_set(m, "queries", "%d", o->queries);
 	nw_meta_set(m, "supports", "%d", o->supports);

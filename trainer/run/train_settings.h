@@ -9,6 +9,7 @@
 
 #include "data/dataset.h"
 #include "graph/meta.h"
+#include "net/kernel.h"
 #include "net/model.h"
 #include "ort/device.h"
 
@@ -31,7 +32,9 @@ typedef struct NwTrainSettings
 	int n_mean; /* 0: measured */
 	int n_std;
 	NwHead head;
-	double tau;
+	NwKernel kernel;   /* of the NW loss */
+	bool kernel_given; /* and not left at the usual one */
+	double tau;        /* -1: the kernel's */
 	int queries;   /* of a step; 0: the usual number */
 	int supports;  /* of a query, or of all where they share them; 0: the usual number */
 	int shared;    /* -1: as the architecture has it */
