@@ -11,6 +11,7 @@
 #include "net/builtin.h"
 #include "net/kernel.h"
 #include "net/model.h"
+#include "net/optimizer.h"
 #include "run/train_settings.h"
 
 #define WHO "train"
@@ -38,8 +39,14 @@ enum
 	OPT_STEPS,
 	OPT_LR,
 	OPT_DROPS,
+	OPT_SCHEDULE,
+	OPT_WARMUP,
+	OPT_OPTIMIZER,
 	OPT_MOMENTUM,
+	OPT_NESTEROV,
+	OPT_BETAS,
 	OPT_DECAY,
+	OPT_CLIP,
 	OPT_SMOOTHING,
 	OPT_CROP,
 	OPT_FLIP,
@@ -100,11 +107,18 @@ static const NwOption options[] = {
 
 	{NULL, 0, NULL, "Schedule", NULL},
 	{"steps", OPT_STEPS, "N", "steps to train (40000; cnn 2000)", NULL},
-	{"lr", OPT_LR, "X", "learning rate (nw 0.001, cnn 0.02; fc 0.1, cnn 0.05)", NULL},
+	{"lr", OPT_LR, "X", "learning rate (nw 0.001, cnn 0.02; fc 0.1, cnn 0.05; adamw 0.001)", NULL},
+	{"schedule", OPT_SCHEDULE, "NAME", ": how it falls; cosine to 0 at the last step (drops)",
+     nw_schedule_name},
 	{"lr-drops", OPT_DROPS, "A,B,...",
      "steps after which it is divided by 10 (half, three quarters)", NULL},
-	{"momentum", OPT_MOMENTUM, "X", "of the update (0.9)", NULL},
-	{"weight-decay", OPT_DECAY, "X", "of the update (0.0001)", NULL},
+	{"warmup", OPT_WARMUP, "N", "steps in which the rate rises to --lr (0)", NULL},
+	{"optimizer", OPT_OPTIMIZER, "NAME", " (sgd)", nw_optimizer_name},
+	{"momentum", OPT_MOMENTUM, "X", "of sgd (0.9)", NULL},
+	{"nesterov", OPT_NESTEROV, NULL, "look ahead along the momentum", NULL},
+	{"betas", OPT_BETAS, "A,B", "of adamw's two averages (0.9,0.999)", NULL},
+	{"weight-decay", OPT_DECAY, "X", "of all weights (0.0001; adamw 0.01)", NULL},
+	{"clip", OPT_CLIP, "X", "scale gradients down to this norm of all together (0: never)", NULL},
 	{"crop", OPT_CROP, "N", "move images by up to N pixels at random (an eighth; cnn 0)", NULL},
 	{"flip", OPT_FLIP, NULL, "mirror half of the images (all but cnn)", NULL},
 	{"no-flip", OPT_NO_FLIP, NULL, "mirror none (cnn)", NULL},
@@ -124,6 +138,22 @@ static const NwOption options[] = {
 	{"profile", OPT_PROFILE, "PREFIX", "write ONNX Runtime's profile", NULL},
 	{"quiet", OPT_QUIET, NULL, "no progress", NULL},
 	{NULL, 0, NULL, NULL, NULL}};
+
+/* Read the shares of adamw's averages that are kept. */
+static void
+take_betas(double *into)
+{
+	double beta[2];
+	int n = nw_parse_list(WHO, "betas", optarg, beta, 2);
+
+	for (int i = 0; i < 2; i++)
+	{
+		if (n != 2 || !(beta[i] >= 0 && beta[i] < 1))
+			nw_usage_error(WHO, "option --betas wants two numbers from 0 to below 1, not \"%s\"",
+			               optarg);
+		into[i] = beta[i];
+	}
+}
 
 static void
 take(void *into, int code)
@@ -200,11 +230,30 @@ take(void *into, int code)
 		case OPT_DROPS:
 			o->n_drops = nw_parse_list(WHO, "lr-drops", optarg, o->drops, NW_MAX_DROPS);
 			break;
+		case OPT_SCHEDULE:
+			o->schedule = (NwSchedule) nw_parse_word(WHO, "schedule", optarg, nw_schedule_name);
+			break;
+		case OPT_WARMUP:
+			o->warmup = nw_parse_int(WHO, "warmup", optarg, 0, INT64_C(1) << 40);
+			break;
+		case OPT_OPTIMIZER:
+			o->optimizer.kind =
+				(NwOptimizerKind) nw_parse_word(WHO, "optimizer", optarg, nw_optimizer_name);
+			break;
 		case OPT_MOMENTUM:
-			o->momentum = nw_parse_double(WHO, "momentum", optarg, 0, 1);
+			o->optimizer.momentum = nw_parse_double(WHO, "momentum", optarg, 0, 1);
+			break;
+		case OPT_NESTEROV:
+			o->optimizer.nesterov = true;
+			break;
+		case OPT_BETAS:
+			take_betas(o->optimizer.beta);
 			break;
 		case OPT_DECAY:
-			o->weight_decay = nw_parse_double(WHO, "weight-decay", optarg, 0, 1);
+			o->optimizer.weight_decay = nw_parse_double(WHO, "weight-decay", optarg, 0, 1);
+			break;
+		case OPT_CLIP:
+			o->optimizer.clip = nw_parse_double(WHO, "clip", optarg, 0, 1e9);
 			break;
 		case OPT_SMOOTHING:
 			o->smoothing = nw_parse_double(WHO, "label-smoothing", optarg, 0, 0.999);
@@ -263,6 +312,22 @@ const NwSubcommand nw_train_command = {
 	.take = take,
 };
 
+/* Check that options of the update and the schedule go together. */
+static void
+check_update(const NwTrainSettings *o)
+{
+	const NwOptimizer *opt = &o->optimizer;
+
+	if (opt->kind != NW_SGD && (opt->momentum >= 0 || opt->nesterov))
+		nw_usage_error(WHO, "--momentum and --nesterov go with --optimizer sgd");
+	if (opt->kind != NW_ADAMW && opt->beta[0] >= 0)
+		nw_usage_error(WHO, "--betas goes with --optimizer adamw");
+	if (opt->nesterov && opt->momentum == 0)
+		nw_usage_error(WHO, "--nesterov wants a --momentum above 0");
+	if (o->schedule != NW_DROPS && o->n_drops >= 0)
+		nw_usage_error(WHO, "--lr-drops goes with --schedule drops");
+}
+
 void
 nw_train_options(int argc, char **argv, NwTrainSettings *o)
 {
@@ -271,8 +336,7 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 	                        .shared = -1,
 	                        .lr = -1,
 	                        .n_drops = -1,
-	                        .momentum = 0.9,
-	                        .weight_decay = 1e-4,
+	                        .optimizer = {.momentum = -1, .beta = {-1}, .weight_decay = -1},
 	                        .crop = -1,
 	                        .flip = -1,
 	                        .kept_mb = 2048,
@@ -294,6 +358,7 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 		nw_usage_error(WHO, "--supports, --shared and --distinct go with --head nw");
 	if (o->head == NW_HEAD_FC && o->kernel_given)
 		nw_usage_error(WHO, "--kernel goes with --head nw");
+	check_update(o);
 	if (o->checkpoint == NULL)
 		o->checkpoint = nw_printf("%s.ckpt", o->out);
 }

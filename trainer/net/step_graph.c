@@ -1,25 +1,22 @@
 /*
- * net/step_graph.c: the graph of one training step: model, loss, update.
+ * net/step_graph.c: the graph of one training step: a model and its loss.
  *
  * Inputs:  images [N,C,H,W]: the queries, then the supports (query by query where
  *          each has its own);
  *          targets [Nb,S]: the probability each query shall give to each slot;
  *          member [Nb or 1,Ns,S]: 0 where a support is of that slot, else -1e9;
- *          lr [], and every weight, momentum and running statistic under its name.
- * Outputs: loss [], log_p [Nb,S], and each state's new value as "o." and its name.
+ *          and every weight and running statistic under its name; what the update
+ *          needs, optimizer.c adds.
+ * Outputs: loss [], log_p [Nb,S]; after the update each state's new value, as "o." and
+ *          its name.
  *
  * A slot is a class.  Where each query has its own supports, slots are numbered
  * within the query's support set, so that S is small however many classes there are.
  */
-#include <stdlib.h>
-
-#include "base/memory.h"
-#include "base/text.h"
 #include "data/batch_spec.h"
 #include "graph/graph.h"
 #include "graph/ops.h"
 #include "graph/shape.h"
-#include "graph/states.h"
 #include "net/kernel.h"
 #include "net/model.h"
 #include "net/step_graph.h"
@@ -99,54 +96,4 @@ nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b)
 	nw_output(g, "loss", loss);
 	nw_output(g, "log_p", log_p);
 	return loss;
-}
-
-/*
- * Emit stochastic gradient descent with momentum and weight decay for every
- * weight: v' = momentum v + gradient + decay w, w' = w - lr v'.
- */
-void
-nw_step_update(NwGraph *g, double momentum, double weight_decay)
-{
-	NwT lr = nw_input(g, "lr", NW_FLOAT, NW_NO_DIMS);
-
-	for (int i = 0; i < g->n_params; i++)
-	{
-		NwT w = g->param[i];
-		NwShape shape = nw_shape_of(g, w);
-		char *name = nw_printf("m.%s", g->tensor[w].name);
-		NwT v = nw_buffer(g, name, shape, NW_INIT_ZERO);
-		NwT grad = g->tensor[w].grad;
-		NwT v2;
-		NwT w2;
-
-		free(name);
-		if (g->native && grad != NW_NONE)
-		{
-			NwT in[4] = {w, v, grad, lr};
-			NwNode *node = nw_own_node(g, "Sgd", 4, in);
-
-			nw_node_attr(node, nw_attr_float("momentum", (float) momentum));
-			nw_node_attr(node, nw_attr_float("decay", (float) weight_decay));
-			v2 = nw_node_out(g, node, NW_FLOAT, shape);
-			w2 = nw_node_out(g, node, NW_FLOAT, shape);
-		}
-		else
-		{
-			v2 = nw_scale(g, v, momentum);
-			if (grad != NW_NONE)
-				v2 = nw_add(g, v2, grad);
-			v2 = nw_add(g, v2, nw_scale(g, w, weight_decay));
-			w2 = nw_sub(g, w, nw_mul(g, v2, lr));
-		}
-		nw_update(g, v, v2);
-		nw_update(g, w, w2);
-	}
-	for (int i = 0; i < g->n_updates; i++)
-	{
-		char *name = nw_printf("o.%s", g->update[i].state);
-
-		nw_output(g, name, g->update[i].value);
-		free(name);
-	}
 }

@@ -11,9 +11,17 @@
 #include "graph/meta.h"
 #include "net/kernel.h"
 #include "net/model.h"
+#include "net/optimizer.h"
 #include "ort/device.h"
 
 #define NW_MAX_DROPS 16
+
+/* what becomes of the learning rate */
+typedef enum NwSchedule
+{
+	NW_DROPS,
+	NW_COSINE_DECAY
+} NwSchedule;
 
 typedef struct NwTrainSettings
 {
@@ -42,9 +50,10 @@ typedef struct NwTrainSettings
 	double lr;     /* of the first step; -1: the usual one */
 	double drops[NW_MAX_DROPS]; /* steps after which lr is divided by 10 */
 	int n_drops;                /* -1: half-way and at three quarters */
-	double momentum;
-	double weight_decay;
-	double smoothing; /* of labels */
+	NwSchedule schedule;
+	int64_t warmup;        /* steps until the rate is lr */
+	NwOptimizer optimizer; /* momentum, beta[0], weight_decay -1: the usual ones */
+	double smoothing;      /* of labels */
 	int crop;         /* most pixels an image is moved; -1: an eighth of its side */
 	int flip;         /* mirror at random; -1: as the architecture has it */
 	uint64_t seed;
@@ -60,6 +69,7 @@ typedef struct NwTrainSettings
 	bool quiet;
 } NwTrainSettings;
 
+const char *nw_schedule_name(int i); /* NULL past the last one */
 void nw_train_complete(NwTrainSettings *o, const NwDataset *d);
 void nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *into);
 double nw_train_lr(const NwTrainSettings *o, int64_t step);
