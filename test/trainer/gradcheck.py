@@ -3,9 +3,10 @@
 
 gradcheck.py ops FOLDER TOLERANCE
 gradcheck.py net FOLDER TOLERANCE ARCH WIDTH KERNEL
-gradcheck.py edges FOLDER TOLERANCE KERNEL        (odd embeddings; tolerance inf: no infinity is enough)
+gradcheck.py edges FOLDER TOLERANCE KERNEL        (odd embeddings; tolerance inf: finite is enough)
 gradcheck.py backbone FOLDER TOLERANCE            (the network of make_backbone.py)
 gradcheck.py steps FOLDER TOLERANCE RECIPE        (several steps of cnn)
+gradcheck.py ... -- ...                           (several of these)
 """
 import os
 import sys
@@ -311,18 +312,29 @@ def check_steps(folder, tolerance, recipe):
     return not ok
 
 
-def main():
-    what, folder, tolerance = sys.argv[1], sys.argv[2], float(sys.argv[3])
+def check(what, folder, tolerance, *more):
+    tolerance = float(tolerance)
     if what == 'ops':
-        sys.exit(check_ops(folder, tolerance) > 0)
+        return check_ops(folder, tolerance) > 0
     if what == 'steps':
-        sys.exit(check_steps(folder, tolerance, sys.argv[4]))
+        return check_steps(folder, tolerance, *more)
     if what == 'edges':
-        sys.exit(check_edges(folder, tolerance, sys.argv[4]))
+        return check_edges(folder, tolerance, *more)
     if what == 'backbone':
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-        sys.exit(check_net(folder, tolerance, 'backbone', 0))
-    sys.exit(check_net(folder, tolerance, sys.argv[4], int(sys.argv[5]), sys.argv[6]))
+        return check_net(folder, tolerance, 'backbone', 0)
+    return check_net(folder, tolerance, more[0], int(more[1]), *more[2:])
+
+
+def main():
+    """Judge one, or several with a "--" between them: to load PyTorch takes longer than most of them."""
+    failed = 0
+    todo = sys.argv[1:]
+    while todo:
+        end = todo.index('--') if '--' in todo else len(todo)
+        failed += check(*todo[:end])
+        todo = todo[end + 1:]
+    sys.exit(failed > 0)
 
 
 if __name__ == '__main__':

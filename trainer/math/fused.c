@@ -389,16 +389,10 @@ void
 nw_adamw(const NwTeam *team, const NwAdamW *o, int64_t n, const float *w, const float *m,
          const float *v, const float *grad, float *w2, float *m2, float *v2)
 {
-	in_chunks(team, adamw_chunk,
-	          &(Elements) {.n = n,
-	                       .a = w,
-	                       .b = m,
-	                       .c = v,
-	                       .d = grad,
-	                       .to = w2,
-	                       .to2 = m2,
-	                       .to3 = v2,
-	                       .adamw = o});
+	in_chunks(
+		team, adamw_chunk,
+		&(Elements) {
+			.n = n, .a = w, .b = m, .c = v, .d = grad, .to = w2, .to2 = m2, .to3 = v2, .adamw = o});
 }
 
 static FAST void

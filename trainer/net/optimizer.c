@@ -76,8 +76,7 @@ native_factor(NwGraph *g, double clip)
 		NwT grad = g->tensor[g->param[i]].grad;
 
 		if (grad != NW_NONE)
-			norm[n++] =
-				nw_node_out(g, nw_own_node(g, "Norm", 1, &grad), NW_FLOAT, NW_SHAPE(1));
+			norm[n++] = nw_node_out(g, nw_own_node(g, "Norm", 1, &grad), NW_FLOAT, NW_SHAPE(1));
 	}
 	all = nw_concat(g, n, norm, 0);
 	free(norm);
@@ -106,8 +105,8 @@ standard_factor(NwGraph *g, double clip)
 		square = nw_reduce(g, "ReduceSum", square, 0x1, true);
 		total = nw_add(g, total, nw_reshape(g, square, NW_SHAPE(1)));
 	}
-	factor = nw_div(g, nw_scalar(g, clip),
-	                nw_add(g, nw_unary(g, "Sqrt", total), nw_scalar(g, 1e-6)));
+	factor =
+		nw_div(g, nw_scalar(g, clip), nw_add(g, nw_unary(g, "Sqrt", total), nw_scalar(g, 1e-6)));
 	return nw_clip(g, factor, 0, 1);
 }
 

@@ -13,13 +13,13 @@
  * A slot is a class.  Where each query has its own supports, slots are numbered
  * within the query's support set, so that S is small however many classes there are.
  */
+#include "net/step_graph.h"
 #include "data/batch_spec.h"
 #include "graph/graph.h"
 #include "graph/ops.h"
 #include "graph/shape.h"
 #include "net/kernel.h"
 #include "net/model.h"
-#include "net/step_graph.h"
 
 /* Emit log sum exp along an axis, kept with size 1, safe for any magnitude. */
 static NwT
@@ -79,8 +79,7 @@ loss_of_fc(NwGraph *g, const NwBatchSpec *b, NwT z, NwT *log_p)
 NwT
 nw_step_head(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b, NwT z, NwT *log_p)
 {
-	return spec->head == NW_HEAD_NW ? loss_of_nw(g, spec, b, z, log_p)
-	                                : loss_of_fc(g, b, z, log_p);
+	return spec->head == NW_HEAD_NW ? loss_of_nw(g, spec, b, z, log_p) : loss_of_fc(g, b, z, log_p);
 }
 
 /* Emit a model and its loss; loss and log_p become outputs. */

@@ -43,19 +43,19 @@ typedef struct NwTrainSettings
 	NwKernel kernel;   /* of the NW loss */
 	bool kernel_given; /* and not left at the usual one */
 	double tau;        /* -1: the kernel's */
-	int queries;   /* of a step; 0: the usual number */
-	int supports;  /* of a query, or of all where they share them; 0: the usual number */
-	int shared;    /* -1: as the architecture has it */
-	int64_t steps; /* 0: the usual number */
-	double lr;     /* of the first step; -1: the usual one */
+	int queries;       /* of a step; 0: the usual number */
+	int supports;      /* of a query, or of all where they share them; 0: the usual number */
+	int shared;        /* -1: as the architecture has it */
+	int64_t steps;     /* 0: the usual number */
+	double lr;         /* of the first step; -1: the usual one */
 	double drops[NW_MAX_DROPS]; /* steps after which lr is divided by 10 */
 	int n_drops;                /* -1: half-way and at three quarters */
 	NwSchedule schedule;
 	int64_t warmup;        /* steps until the rate is lr */
 	NwOptimizer optimizer; /* momentum, beta[0], weight_decay -1: the usual ones */
 	double smoothing;      /* of labels */
-	int crop;         /* most pixels an image is moved; -1: an eighth of its side */
-	int flip;         /* mirror at random; -1: as the architecture has it */
+	int crop;              /* most pixels an image is moved; -1: an eighth of its side */
+	int flip;              /* mirror at random; -1: as the architecture has it */
 	uint64_t seed;
 	NwDevice device;
 	int threads;              /* 0: one for each core */
