@@ -19,6 +19,7 @@
 #include "graph/states.h"
 #include "net/builtin.h"
 #include "net/model.h"
+#include "net/optimizer.h"
 #include "net/step_graph.h"
 #include "ort/device.h"
 #include "ort/runtime.h"
@@ -63,7 +64,7 @@ main(int argc, char **argv)
 	rt = nw_runtime_open(atoi(argv[4]), NULL);
 	g = nw_graph_new(NW_FOR_TRAINING, false, &states, 1);
 	nw_backward(g, nw_step_loss(g, &spec, &batch));
-	nw_step_update(g, 0.9, 1e-4);
+	nw_optimizer_update(g, &(NwOptimizer) {.momentum = 0.9, .weight_decay = 1e-4});
 	s = nw_step_runner_new(rt, NW_DEVICE_CPU, g);
 	size = (size_t) nw_batch_images(&batch) * 3 * (size_t) spec.height * (size_t) spec.width;
 	in.images = nw_alloc(size * sizeof(float));

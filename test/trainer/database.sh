@@ -74,6 +74,8 @@ in_database() {
 		t "embed registers a set" "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" --table named --set named
 		t "with kernel and temperature" is 'euclidean|1|16' "SELECT kernel, tau, dim FROM nw_sets WHERE name = 'named'"
 		t "predictions from it are right" is t "SELECT avg((nw_predict(embedding, 'named') = label)::int) > 0.9 FROM named"
+		t "a model of the hypersphere is evaluated as it was trained" evaluated hypersphere 0.1
+		t "a model of cosines is evaluated as it was trained" evaluated cosine 0.2
 		t "an FC model" "${embed[@]}" --model "$work/learned-fc.onnx" "${small[@]}" --table fc --set fc
 		t "its head is a set" is 'dot|4' "SELECT kernel, (SELECT count(*) FROM fc_head) FROM nw_sets WHERE name = 'fc_head'"
 		t "the head predicts" is t "SELECT avg((nw_predict(embedding, 'fc_head') = label)::int) > 0.9 FROM fc"
@@ -85,6 +87,16 @@ in_database() {
 		t "and no table for that either" is t "SELECT to_regclass('other') IS NULL"
 	fi
 	kill_
+}
+
+# A set of a model that was trained with a kernel has it, and judges as PyTorch does: evaluated KERNEL TAU
+evaluated() {
+	local set=by_$1
+	"${embed[@]}" --model "$work/learned-$1.onnx" "${small[@]}" --table "$set" --set "$set" &&
+		is "$1|$2" "SELECT kernel, tau FROM nw_sets WHERE name = '$set'" &&
+		sql "SELECT label, embedding FROM $set ORDER BY id" >"$work/rows.txt" &&
+		"$python" "$here/evalcheck.py" "$1" "$2" "$work/rows.txt" \
+			"$(sql "SELECT error_rate, nll FROM nw_evaluate('$set', '$set')")"
 }
 
 # Compare a table's vectors with what the model says, through pgvector's text form.

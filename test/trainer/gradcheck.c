@@ -2,9 +2,10 @@
  * gradcheck.c: compute gradients with the trainer's graphs, for comparison.
  *
  *   gradcheck ops FOLDER DEVICE                       every operator's derivative
- *   gradcheck net FOLDER DEVICE ARCH WIDTH SIZE HEAD  a whole network's
+ *   gradcheck net FOLDER DEVICE ARCH WIDTH SIZE HEAD KERNEL  a whole network's
+ *   gradcheck edges FOLDER DEVICE KERNEL LARGE        those of odd embeddings
  *   gradcheck backbone FOLDER DEVICE FILE.onnx SIZE   a loaded network's
- *   gradcheck steps FOLDER DEVICE                     where several steps lead
+ *   gradcheck steps FOLDER DEVICE RECIPE              where several steps lead
  *   gradcheck count - cpu ARCH                        how many numbers a network learns
  *
  * DEVICE "standard" is the CPU with standard operators only.
@@ -30,11 +31,14 @@
 #include "math/window.h"
 #include "net/backbone.h"
 #include "net/builtin.h"
+#include "net/kernel.h"
 #include "net/model.h"
+#include "net/optimizer.h"
 #include "net/step_graph.h"
 #include "ort/device.h"
 #include "ort/runtime.h"
 #include "run/step_runner.h"
+#include "run/train_settings.h"
 
 static const char *folder;
 static NwDevice device;
@@ -574,23 +578,99 @@ run_model(NwModelSpec *spec, NwBatchSpec *batch)
 }
 
 /*
- * Train for a few steps on one batch, the rate lower in the later ones, and save all
- * states before and after: weights, momenta and running statistics.
+ * Compute the gradients of embeddings that networks seldom make: a query and a support
+ * that are equal, zero vectors, tiny ones, ones as large as `large`.
  */
 static void
-run_steps(const NwModelSpec *spec, const NwBatchSpec *batch)
+run_edges(const NwModelSpec *spec, float large)
+{
+	static const NwBatchSpec batch = {.queries = 6, .supports = 8, .slots = 3, .shared = true};
+	NwStates states = {0};
+	NwStates extra = {0};
+	NwGraph *g = new_graph(&states, 1);
+	NwState *z = random_state(&states, "z", NW_SHAPE(nw_batch_images(&batch), 5), -1, 1);
+	NwT x = nw_param(g, "z", z->shape, NW_INIT_ZERO);
+	NwT log_p;
+
+	for (int i = 0; i < 5; i++)
+	{
+		float *query = z->data + i;
+		float *support = query + (ptrdiff_t) batch.queries * 5;
+
+		query[0] = support[0];
+		query[5] = support[5] = 0;
+		query[10] *= large;
+		support[10] *= large;
+		query[15] *= 1e-30f;
+		support[15] *= 1e-30f;
+	}
+	save("z", &z->shape, z->data);
+	nw_output(g, "loss", nw_step_head(g, spec, &batch, x, &log_p));
+	nw_output(g, "log_p", log_p);
+	nw_backward(g, g->output[0].t);
+	nw_output(g, "gradient", g->tensor[x].grad);
+	fill_batch(&extra, spec, &batch);
+	run_and_save(g, &extra, "");
+	nw_graph_free(g);
+	nw_states_free(&states);
+	nw_states_free(&extra);
+}
+
+/* what run_steps() trains with, under the names that gradcheck.py has for it */
+static const struct
+{
+	const char *name;
+	NwTrainSettings o;
+} recipes[] = {
+	{"momentum",
+     {.steps = 8,
+      .lr = 0.05,
+      .drops = {5},
+      .n_drops = 1,
+      .optimizer = {.momentum = 0.9, .weight_decay = 0.01}}},
+	{"nesterov",
+     {.steps = 10,
+      .lr = 0.05,
+      .schedule = NW_COSINE_DECAY,
+      .warmup = 4,
+      .optimizer = {.momentum = 0.8, .nesterov = true, .weight_decay = 0.01}}},
+	{"clipped",
+     {.steps = 10,
+      .lr = 0.05,
+      .drops = {6},
+      .n_drops = 1,
+      .warmup = 3,
+      .optimizer = {.momentum = 0.8, .nesterov = true, .weight_decay = 0.01, .clip = 1.4}}},
+	{"adamw",
+     {.steps = 10,
+      .lr = 0.003,
+      .schedule = NW_COSINE_DECAY,
+      .optimizer = {.kind = NW_ADAMW, .beta = {0.8, 0.95}, .weight_decay = 0.1}}},
+	{"adamw-clipped",
+     {.steps = 10,
+      .lr = 0.003,
+      .warmup = 5,
+      .optimizer = {.kind = NW_ADAMW, .beta = {0.9, 0.999}, .weight_decay = 0.1, .clip = 2.5}}},
+};
+
+/*
+ * Train for a few steps on one batch, and save all states before and after: weights,
+ * moments and running statistics.
+ */
+static void
+run_steps(const NwModelSpec *spec, const NwBatchSpec *batch, const NwTrainSettings *o)
 {
 	NwStates states = {0};
 	NwStates extra = {0};
 	NwGraph *g = new_graph(&states, 11);
 	NwStepRunner *s;
 	NwStepInputs in;
-	float loss[8];
-	NwShape shape = NW_SHAPE(NW_LENGTH(loss));
+	NwShape shape = NW_SHAPE(o->steps);
+	float *loss = nw_alloc((size_t) o->steps * sizeof(float));
 	float *log_p = nw_alloc((size_t) (batch->queries * batch->slots) * sizeof(float));
 
 	nw_backward(g, nw_step_loss(g, spec, batch));
-	nw_step_update(g, 0.9, 0.01);
+	nw_optimizer_update(g, &o->optimizer);
 	for (int i = 0; i < g->n_updates; i++)
 	{
 		NwState *st = nw_state_find(&states, g->update[i].state);
@@ -602,9 +682,10 @@ run_steps(const NwModelSpec *spec, const NwBatchSpec *batch)
 	in.targets = nw_state_find(&extra, "targets")->data;
 	in.member = nw_state_find(&extra, "member")->data;
 	s = nw_step_runner_new(rt, device, g);
-	for (int i = 0; i < NW_LENGTH(loss); i++)
+	for (int i = 0; i < o->steps; i++)
 	{
-		in.lr = i < 5 ? 0.05f : 0.005f;
+		in.lr = (float) nw_train_lr(o, i);
+		nw_optimizer_corrections(&o->optimizer, i, in.corrections);
 		nw_step_runner_run(s, &in, &loss[i], log_p);
 	}
 	save("loss", &shape, loss);
@@ -616,6 +697,18 @@ run_steps(const NwModelSpec *spec, const NwBatchSpec *batch)
 		save(nw_printf("o.%s", st->name), &st->shape, st->data);
 	}
 	nw_step_runner_free(s);
+	free(loss);
+	free(log_p);
+}
+
+/* Set a model's kernel, with its usual temperature. */
+static void
+set_kernel(NwModelSpec *spec, const char *name)
+{
+	for (int i = 0; nw_kernel_name(i) != NULL; i++)
+		if (strcmp(name, nw_kernel_name(i)) == 0)
+			spec->kernel = (NwKernel) i;
+	spec->tau = nw_kernel_tau(spec->kernel);
 }
 
 /* Count what a built-in network of the usual width learns, its head left out. */
@@ -652,8 +745,9 @@ main(int argc, char **argv)
 	rt = nw_runtime_open(2, getenv("NW_PROFILE"));
 	if (strcmp(argv[1], "ops") == 0)
 		run_ops();
-	else if (strcmp(argv[1], "net") == 0 && argc == 8)
+	else if (strcmp(argv[1], "net") == 0 && argc == 9)
 	{
+		set_kernel(&spec, argv[8]);
 		spec.builtin =
 			(NwBuiltin) {.arch = nw_arch_find(argv[4]), .width = atoi(argv[5]), .smooth = true};
 		spec.height = spec.width = atoi(argv[6]);
@@ -674,12 +768,26 @@ main(int argc, char **argv)
 		spec.backbone = nw_backbone_load(rt, argv[4], strcmp(argv[6], "-") ? argv[6] : NULL, false);
 		run_model(&spec, &batch);
 	}
-	else if (strcmp(argv[1], "steps") == 0)
+	else if (strcmp(argv[1], "edges") == 0 && argc == 6)
 	{
+		set_kernel(&spec, argv[4]);
+		run_edges(&spec, strtof(argv[5], NULL));
+	}
+	else if (strcmp(argv[1], "steps") == 0 && argc == 5)
+	{
+		const NwTrainSettings *o = NULL;
+
+		for (int i = 0; i < NW_LENGTH(recipes); i++)
+			if (strcmp(argv[4], recipes[i].name) == 0)
+				o = &recipes[i].o;
+		if (o == NULL)
+			return 2;
+		if (o->optimizer.kind == NW_ADAMW) /* a kernel without gradients that are all rounding */
+			set_kernel(&spec, "cosine");
 		spec.builtin = (NwBuiltin) {.arch = nw_arch_find("cnn"), .width = 8, .smooth = true};
 		spec.height = spec.width = 16;
 		batch = (NwBatchSpec) {.queries = 6, .supports = 8, .slots = 3, .shared = true};
-		run_steps(&spec, &batch);
+		run_steps(&spec, &batch, o);
 	}
 	else if (strcmp(argv[1], "count") == 0 && argc == 5)
 		printf("%lld\n", (long long) count_weights(nw_arch_find(argv[4])));

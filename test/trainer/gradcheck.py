@@ -2,9 +2,11 @@
 """Judge the gradients that gradcheck.c computed: float64 PyTorch is the reference.
 
 gradcheck.py ops FOLDER TOLERANCE
-gradcheck.py net FOLDER TOLERANCE ARCH WIDTH HEAD
+gradcheck.py net FOLDER TOLERANCE ARCH WIDTH KERNEL
+gradcheck.py edges FOLDER TOLERANCE KERNEL        (odd embeddings; tolerance inf: finite is enough)
 gradcheck.py backbone FOLDER TOLERANCE MODULE     (forward() of make_backbone.py or another)
-gradcheck.py steps FOLDER TOLERANCE               (several steps of cnn)
+gradcheck.py steps FOLDER TOLERANCE RECIPE        (several steps of cnn)
+gradcheck.py ... -- ...                           (several of these)
 """
 import importlib
 import os
@@ -186,7 +188,28 @@ class Net:
         return importlib.import_module(module).forward(x, w)
 
 
-def loss_of(z, folder, p):
+def length(x):
+    """Distances of vectors, with a derivative also at 0."""
+    return (x ** 2).sum(-1).add(1e-12).sqrt()
+
+
+def direction(x):
+    """Vectors scaled to length 1; a zero vector stays zero."""
+    n = (x ** 2).sum(-1, keepdim=True)
+    return torch.where(n > 0, x / torch.where(n > 0, n, torch.ones_like(n)).sqrt(), torch.zeros_like(x))
+
+
+# the scores of docs/sql-reference.md, times tau; and the usual tau
+KERNELS = {
+    'euclidean': (lambda q, s: -length(q - s), 1.0),
+    'gaussian': (lambda q, s: -((q - s) ** 2).sum(-1), 1.0),
+    'hypersphere': (lambda q, s: -length(direction(q) - direction(s)), 0.1),
+    'cosine': (lambda q, s: (direction(q) * direction(s)).sum(-1), 0.1),
+    'dot': (lambda q, s: (q * s).sum(-1), 1.0),
+}
+
+
+def loss_of(z, folder, p, kernel='euclidean'):
     targets = load(folder, 'targets')
     if os.path.exists(os.path.join(folder, 'member.npy')):
         member = load(folder, 'member')
@@ -194,19 +217,41 @@ def loss_of(z, folder, p):
         sets, ns, _ = member.shape
         q = z[:nb].reshape(nb, 1, -1)
         s = z[nb:].reshape(sets, ns, -1)
-        score = -((q - s) ** 2).sum(2).add(1e-12).sqrt()
-        log_p = (score[:, :, None] + member).logsumexp(1) - score.logsumexp(1, keepdim=True)
+        measure, tau = KERNELS[kernel]
+        score = measure(q, s) / tau
+        # whatever the scores, one that is not of the slot must not count
+        by_slot = score[:, :, None].masked_fill(member < 0, -torch.inf)
+        log_p = by_slot.logsumexp(1) - score.logsumexp(1, keepdim=True)
     else:
         log_p = F.log_softmax(z @ p['head.weight'].T + p['head.bias'], 1)
     return -(targets * log_p).sum() / targets.shape[0]
 
 
-def check_net(folder, tolerance, arch, width):
+def check_edges(folder, tolerance, kernel):
+    z = load(folder, 'z').requires_grad_()
+    loss = loss_of(z, folder, None, kernel)
+    loss.backward()
+    got, want = load(folder, 'gradient'), z.grad.clone()
+    ok = bool(torch.isfinite(got).all() and torch.isfinite(load(folder, 'log_p')).all())
+    worst = 0.0
+    if ok and tolerance < np.inf:
+        if kernel in ('hypersphere', 'cosine'):
+            want[[1, 3, 7, 9]] = 0      # neither nothing nor next to nothing is turned
+        # row by row: those of huge embeddings are of another size
+        worst = max(error(g, w) if w.abs().max() > 0 else g.abs().max().item() for g, w in zip(got, want))
+        worst = max(worst, error(load(folder, 'loss'), loss.detach()))
+        ok = worst < tolerance
+    print(f'{"ok" if ok else "not ok"} {kernel}, up to {z.abs().max():.0e}: {worst:.1e}, '
+          f'loss {load(folder, "loss").item():g}')
+    return not ok
+
+
+def check_net(folder, tolerance, arch, width, kernel='euclidean'):
     p = {f[2:-4]: load(folder, f[:-4]).requires_grad_()
          for f in sorted(os.listdir(folder)) if f.startswith('p.')}
     z = getattr(Net(p), arch.replace('-', '_'))(load(folder, 'images'), width)
     z = z @ p['embedding.weight'].T + p['embedding.bias']
-    loss = loss_of(z, folder, p)
+    loss = loss_of(z, folder, p, kernel)
     loss.backward()
     worst, where = error(load(folder, 'loss'), loss.detach()), 'loss'
     scale = max(w.grad.abs().max().item() for w in p.values())
@@ -235,42 +280,91 @@ class Tracking(Net):
                             p[name + '.bias'], True, 0.1, 1e-5)
 
 
-def check_steps(folder, tolerance):
+def rising(optimizer, steps):
+    return torch.optim.lr_scheduler.LinearLR(optimizer, 1 / steps, 1, steps - 1)
+
+
+def then(optimizer, steps, schedule):
+    """Warm up for so many steps, then follow the schedule."""
+    return torch.optim.lr_scheduler.SequentialLR(optimizer, [rising(optimizer, steps), schedule], [steps])
+
+
+SGD, ADAMW = torch.optim.SGD, torch.optim.AdamW
+CHAIN, DROPS = torch.optim.lr_scheduler.ChainedScheduler, torch.optim.lr_scheduler.MultiStepLR
+COSINE = torch.optim.lr_scheduler.CosineAnnealingLR
+
+# as in gradcheck.c: the optimiser, the schedule, the longest gradient, the kernel
+RECIPES = {
+    'momentum': (lambda w: SGD(w, 0.05, 0.9, weight_decay=0.01), lambda o: DROPS(o, [5]), None, 'euclidean'),
+    'nesterov': (lambda w: SGD(w, 0.05, 0.8, weight_decay=0.01, nesterov=True),
+                 lambda o: then(o, 4, COSINE(o, 6)), None, 'euclidean'),
+    'clipped': (lambda w: SGD(w, 0.05, 0.8, weight_decay=0.01, nesterov=True),
+                lambda o: CHAIN([rising(o, 3), DROPS(o, [6])]), 1.4, 'euclidean'),
+    'adamw': (lambda w: ADAMW(w, 0.003, (0.8, 0.95), weight_decay=0.1), lambda o: COSINE(o, 10), None, 'cosine'),
+    'adamw-clipped': (lambda w: ADAMW(w, 0.003, weight_decay=0.1), lambda o: rising(o, 5), 2.5, 'cosine'),
+}
+
+
+def check_steps(folder, tolerance, recipe):
+    make, schedule, clip, kernel = RECIPES[recipe]
+    norms = []
     names = [f[2:-4] for f in sorted(os.listdir(folder)) if f.startswith('p.')]
-    p = {name: load(folder, 'p.' + name) for name in names if not name.startswith('m.')}
+    p = {name: load(folder, 'p.' + name) for name in names if name[:2] not in ('m.', 'v.')}
     weights = [p[name].requires_grad_() for name in p if '.running_' not in name]
-    sgd = torch.optim.SGD(weights, lr=0.05, momentum=0.9, weight_decay=0.01)
+    optimizer = make(weights)
+    schedule = schedule(optimizer)
     losses = load(folder, 'loss')
     worst, where = 0, ''
     for step, got in enumerate(losses):
-        sgd.param_groups[0]['lr'] = 0.05 if step < 5 else 0.005
         z = Tracking(p).cnn(load(folder, 'images'), 0) @ p['embedding.weight'].T + p['embedding.bias']
-        loss = loss_of(z, folder, p)
-        sgd.zero_grad()
+        loss = loss_of(z, folder, p, kernel)
+        optimizer.zero_grad()
         loss.backward()
-        sgd.step()
+        if clip:
+            norms.append(torch.nn.utils.clip_grad_norm_(weights, clip).item())
+        optimizer.step()
+        schedule.step()
         worst, where = max((worst, where), (error(got, loss.detach()), f'loss {step}'))
     for name in names:
-        w = p[name[2:] if name.startswith('m.') else name]
-        want = sgd.state[w]['momentum_buffer'] if name.startswith('m.') else w.detach()
+        w = p[name[2:] if name[:2] in ('m.', 'v.') else name]
+        state = optimizer.state[w]
+        want = (state['exp_avg_sq'] if name.startswith('v.') else w.detach() if not name.startswith('m.')
+                else state['momentum_buffer'] if 'momentum_buffer' in state else state['exp_avg'])
         if want.abs().max() > 1e-9:     # a momentum of an exactly zero gradient has no scale
             worst, where = max((worst, where), (error(load(folder, 'o.' + name), want), name))
     moved = min((p[n].detach() - load(folder, 'p.' + n)).abs().max() for n in p if n != 'embedding.bias')
     ok = worst < tolerance and moved > 1e-4 and losses[-1] < losses[0]
-    print(f'{"ok" if ok else "not ok"} {len(losses)} steps, {len(names)} states: {worst:.1e} ({where}); moved {moved:.1e}')
+    if clip:    # the test is of both: gradients that are clipped, and ones that are not
+        ok = ok and min(norms) < clip < max(norms)
+        print(f'norms from {min(norms):.3f} to {max(norms):.3f}')
+    print(f'{"ok" if ok else "not ok"} {recipe}: {len(losses)} steps, {len(names)} states: {worst:.1e} ({where}); '
+          f'moved {moved:.1e}')
     return not ok
 
 
-def main():
-    what, folder, tolerance = sys.argv[1], sys.argv[2], float(sys.argv[3])
+def check(what, folder, tolerance, *more):
+    tolerance = float(tolerance)
     if what == 'ops':
-        sys.exit(check_ops(folder, tolerance) > 0)
+        return check_ops(folder, tolerance) > 0
     if what == 'steps':
-        sys.exit(check_steps(folder, tolerance))
+        return check_steps(folder, tolerance, *more)
+    if what == 'edges':
+        return check_edges(folder, tolerance, *more)
     if what == 'backbone':
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-        sys.exit(check_net(folder, tolerance, 'backbone', sys.argv[4]))
-    sys.exit(check_net(folder, tolerance, sys.argv[4], int(sys.argv[5])))
+        return check_net(folder, tolerance, 'backbone', more[0])
+    return check_net(folder, tolerance, more[0], int(more[1]), *more[2:])
+
+
+def main():
+    """Judge one, or several with a "--" between them: to load PyTorch takes longer than most of them."""
+    failed = 0
+    todo = sys.argv[1:]
+    while todo:
+        end = todo.index('--') if '--' in todo else len(todo)
+        failed += check(*todo[:end])
+        todo = todo[end + 1:]
+    sys.exit(failed > 0)
 
 
 if __name__ == '__main__':

@@ -191,11 +191,14 @@ settings(const char *path, int n, char **want)
 	{
 		char *value = strchr(want[i], '=');
 		const char *got;
+		char *end;
+		double number;
 
 		*value++ = 0;
 		got = nw_meta_get(&e->meta, want[i]);
 		printf("%s: %s\n", want[i], got ? got : "(none)");
-		wrong += got == NULL || strtod(got, NULL) != strtod(value, NULL);
+		number = strtod(value, &end);
+		wrong += got == NULL || (*end ? strcmp(got, value) != 0 : strtod(got, NULL) != number);
 	}
 	return wrong;
 }

@@ -55,6 +55,15 @@ backwards(void *state, void (*fn)(void *arg, size_t i), size_t n, void *arg)
 		fn(arg, n);
 }
 
+/* A single thread, or one that does all. */
+static void
+forwards(void *state, void (*fn)(void *arg, size_t i), size_t n, void *arg)
+{
+	(void) state;
+	for (size_t i = 0; i < n; i++)
+		fn(arg, i);
+}
+
 static bool
 close_to(const float *got, const double *want, int64_t n, double tolerance)
 {
@@ -266,7 +275,7 @@ static void
 test_elements(void)
 {
 	NwTeam team = {2, backwards, NULL};
-	NwSgd o = {.lr = 0.1f, .momentum = 0.9f, .decay = 0.01f};
+	NwSgd o = {.lr = 0.1f, .momentum = 0.9f, .decay = 0.01f, .factor = 1};
 	int64_t n = 200003;
 	float *a = noise(n);
 	float *b = noise(n);
@@ -288,6 +297,18 @@ test_elements(void)
 	}
 	nw_sgd(&team, &o, n, a, b, c, to, to2);
 	check(close_to(to, want, n, 1e-6) && close_to(to2, want2, n, 1e-6), "the update", "all");
+	o.nesterov = true;
+	o.factor = 0.3f;
+	for (int64_t i = 0; i < n; i++)
+	{
+		double d = 0.3 * c[i] + 0.01 * a[i];
+
+		want2[i] = 0.9 * b[i] + d;
+		want[i] = a[i] - 0.1 * (d + 0.9 * want2[i]);
+	}
+	nw_sgd(&team, &o, n, a, b, c, to, to2);
+	check(close_to(to, want, n, 1e-6) && close_to(to2, want2, n, 1e-6), "the update",
+	      "Nesterov's, clipped");
 	free(a);
 	free(b);
 	free(c);
@@ -295,6 +316,75 @@ test_elements(void)
 	free(to2);
 	free(want);
 	free(want2);
+}
+
+/* Compare AdamW's update with its formula. */
+static void
+test_adamw(void)
+{
+	NwTeam team = {2, backwards, NULL};
+	NwAdamW o = {.lr = 0.01f,
+	             .decay = 0.1f,
+	             .beta = {0.9f, 0.99f},
+	             .fresh = {0.1f, 0.01f},
+	             .correction = {3, 7},
+	             .epsilon = 1e-4f,
+	             .factor = 0.5f};
+	int64_t n = 200003;
+	float *in[4];
+	float *to[3];
+	double *want[3];
+
+	for (int i = 0; i < 4; i++)
+		in[i] = noise(n);
+	for (int i = 0; i < 3; i++)
+	{
+		to[i] = noise(n);
+		want[i] = nw_alloc((size_t) n * sizeof(double));
+	}
+	for (int64_t i = 0; i < n; i++)
+	{
+		double d = 0.5 * in[3][i];
+
+		in[2][i] = fabsf(in[2][i]); /* an average of squares */
+		want[1][i] = 0.9 * in[1][i] + 0.1 * d;
+		want[2][i] = 0.99 * in[2][i] + 0.01 * d * d;
+		want[0][i] =
+			in[0][i] * (1 - 0.01 * 0.1) - 0.01 * 3 * want[1][i] / (7 * sqrt(want[2][i]) + 1e-4);
+	}
+	nw_adamw(&team, &o, n, in[0], in[1], in[2], in[3], to[0], to[1], to[2]);
+	for (int i = 0; i < 3; i++)
+	{
+		check(close_to(to[i], want[i], n, 1e-6), "AdamW", "all");
+		free(to[i]);
+		free(want[i]);
+	}
+	for (int i = 0; i < 4; i++)
+		free(in[i]);
+}
+
+/* Compare norms with their formula; the order of the work must not show. */
+static void
+test_norm(void)
+{
+	static const int64_t sizes[] = {1, 15, 1000, 65536, 200003};
+
+	for (int i = 0; i < NW_LENGTH(sizes); i++)
+	{
+		float *x = noise(sizes[i]);
+		double sum = 0;
+		double back = nw_norm(&(NwTeam) {2, backwards, NULL}, sizes[i], x);
+
+		for (int64_t j = 0; j < sizes[i]; j++)
+			sum += (double) x[j] * x[j];
+		check(fabs(back - sqrt(sum)) <= 1e-12 * back, "a norm", "all");
+		check(back == nw_norm(&(NwTeam) {1, forwards, NULL}, sizes[i], x), "a norm",
+		      "one thread or many");
+		x[0] = 1e30f;
+		check(fabs(nw_norm(&(NwTeam) {1, forwards, NULL}, sizes[i], x) / 1e30 - 1) < 1e-6, "a norm",
+		      "of a large number");
+		free(x);
+	}
 }
 
 int
@@ -317,5 +407,7 @@ main(void)
 	}
 	test_batch_norm();
 	test_elements();
+	test_adamw();
+	test_norm();
 	return failed > 0;
 }

@@ -8,6 +8,7 @@
 #include "cli/embed_options.h"
 #include "cli/model_options.h"
 #include "cli/options.h"
+#include "net/kernel.h"
 #include "run/embed.h"
 
 #define WHO "embed"
@@ -27,16 +28,6 @@ enum
 	OPT_NEW
 };
 
-/* The kernels there are. */
-static const char *
-kernel_name(int i)
-{
-	static const char *const names[] = {"euclidean", "gaussian", "hypersphere",
-	                                    "cosine",    "dot",      NULL};
-
-	return names[i];
-}
-
 static const NwOption options[] = {
 	{NULL, 0, NULL, "Table (id, label, embedding), all in one transaction", NULL},
 	{"table", OPT_TABLE, "REL", "created when missing", NULL},
@@ -54,7 +45,7 @@ static const NwOption options[] = {
      "where an FC model's head goes (SET_head): a table and a set with one row for each class, for "
      "predictions with kernel dot",
      NULL},
-	{"kernel", OPT_KERNEL, "NAME", " (as the model says)", kernel_name},
+	{"kernel", OPT_KERNEL, "NAME", " (as the model says)", nw_kernel_name},
 	{"tau", OPT_TAU, "T", "temperature of the set (as the model says)", NULL},
 	{NULL, 0, NULL, NULL, NULL}};
 
@@ -155,8 +146,8 @@ nw_embed_options(int argc, char **argv, NwEmbedSettings *o)
 		o->append = true;
 		o->dataset.known = o->table;
 	}
-	for (int i = 0; kernel_name(i) != NULL; i++)
-		known |= o->kernel && strcmp(o->kernel, kernel_name(i)) == 0;
+	for (int i = 0; nw_kernel_name(i) != NULL; i++)
+		known |= o->kernel && strcmp(o->kernel, nw_kernel_name(i)) == 0;
 	if (o->kernel && !known)
 		nw_usage_error(WHO, "there is no kernel \"%s\"", o->kernel);
 }

@@ -68,6 +68,8 @@ double nw_parse_double(const char *subcommand, const char *option, const char *t
                        double max);
 int nw_parse_list(const char *subcommand, const char *option, const char *text, double *into,
                   int max);
+int nw_parse_word(const char *subcommand, const char *option, const char *text,
+                  const char *(*word)(int i));
 NwDevice nw_parse_device(const char *subcommand, const char *text);
 
 #endif

@@ -10,7 +10,9 @@
 #include "cli/train_options.h"
 #include "data/jitter.h"
 #include "net/builtin.h"
+#include "net/kernel.h"
 #include "net/model.h"
+#include "net/optimizer.h"
 #include "run/train_settings.h"
 
 #define WHO "train"
@@ -29,6 +31,7 @@ enum
 	OPT_MEAN,
 	OPT_STD,
 	OPT_HEAD,
+	OPT_KERNEL,
 	OPT_TAU,
 	OPT_QUERIES,
 	OPT_SUPPORTS,
@@ -37,8 +40,14 @@ enum
 	OPT_STEPS,
 	OPT_LR,
 	OPT_DROPS,
+	OPT_SCHEDULE,
+	OPT_WARMUP,
+	OPT_OPTIMIZER,
 	OPT_MOMENTUM,
+	OPT_NESTEROV,
+	OPT_BETAS,
 	OPT_DECAY,
+	OPT_CLIP,
 	OPT_SMOOTHING,
 	OPT_CROP,
 	OPT_FLIP,
@@ -96,17 +105,26 @@ static const NwOption options[] = {
      "for each query, or for all with --shared (10; shared 250; cnn 64)", NULL},
 	{"distinct", OPT_DISTINCT, NULL, "supports for each query (all but cnn)", NULL},
 	{"shared", OPT_SHARED, NULL, "one set of supports for all queries of a step (cnn)", NULL},
-	{"tau", OPT_TAU, "T", "temperature (1)", NULL},
+	{"kernel", OPT_KERNEL, "NAME", ": how the NW loss compares (euclidean)", nw_kernel_name},
+	{"tau", OPT_TAU, "T",
+     "temperature (1; hypersphere, cosine 0.1, as their scores span 2 / T only)", NULL},
 	{"label-smoothing", OPT_SMOOTHING, "E",
      "share of the targets spread over all classes (0; the paper has 0.1)", NULL},
 
 	{NULL, 0, NULL, "Schedule", NULL},
 	{"steps", OPT_STEPS, "N", "steps to train (40000; cnn 2000)", NULL},
-	{"lr", OPT_LR, "X", "learning rate (nw 0.001, cnn 0.02; fc 0.1, cnn 0.05)", NULL},
+	{"lr", OPT_LR, "X", "learning rate (nw 0.001, cnn 0.02; fc 0.1, cnn 0.05; adamw 0.001)", NULL},
+	{"schedule", OPT_SCHEDULE, "NAME", ": how it falls; cosine to 0 at the last step (drops)",
+     nw_schedule_name},
 	{"lr-drops", OPT_DROPS, "A,B,...",
      "steps after which it is divided by 10 (half, three quarters)", NULL},
-	{"momentum", OPT_MOMENTUM, "X", "of the update (0.9)", NULL},
-	{"weight-decay", OPT_DECAY, "X", "of the update (0.0001)", NULL},
+	{"warmup", OPT_WARMUP, "N", "steps in which the rate rises to --lr (0)", NULL},
+	{"optimizer", OPT_OPTIMIZER, "NAME", " (sgd)", nw_optimizer_name},
+	{"momentum", OPT_MOMENTUM, "X", "of sgd (0.9)", NULL},
+	{"nesterov", OPT_NESTEROV, NULL, "look ahead along the momentum", NULL},
+	{"betas", OPT_BETAS, "A,B", "of adamw's two averages (0.9,0.999)", NULL},
+	{"weight-decay", OPT_DECAY, "X", "of all weights (0.0001; adamw 0.01)", NULL},
+	{"clip", OPT_CLIP, "X", "scale gradients down to this norm of all together (0: never)", NULL},
 	{"seed", OPT_SEED, "N", "of first weights, samples and changes (0)", NULL},
 
 	{NULL, 0, NULL, "Images, changed at random", NULL},
@@ -153,6 +171,22 @@ take_jitter(NwJitter *j)
 		if (j->most[i] < 0 || j->most[i] > (i == NW_HUE ? 0.5 : 100))
 			nw_usage_error(WHO, "option --jitter wants numbers from 0 to 100, a hue to 0.5, not %g",
 			               j->most[i]);
+}
+
+/* Read the shares of adamw's averages that are kept. */
+static void
+take_betas(double *into)
+{
+	double beta[2];
+	int n = nw_parse_list(WHO, "betas", optarg, beta, 2);
+
+	for (int i = 0; i < 2; i++)
+	{
+		if (n != 2 || !(beta[i] >= 0 && beta[i] < 1))
+			nw_usage_error(WHO, "option --betas wants two numbers from 0 to below 1, not \"%s\"",
+			               optarg);
+		into[i] = beta[i];
+	}
 }
 
 static void
@@ -202,6 +236,10 @@ take(void *into, int code)
 				nw_usage_error(WHO, "option --head wants nw or fc, not \"%s\"", optarg);
 			o->head = strcmp(optarg, "fc") == 0 ? NW_HEAD_FC : NW_HEAD_NW;
 			break;
+		case OPT_KERNEL:
+			o->kernel = (NwKernel) nw_parse_word(WHO, "kernel", optarg, nw_kernel_name);
+			o->kernel_given = true;
+			break;
 		case OPT_TAU:
 			o->tau = nw_parse_double(WHO, "tau", optarg, 1e-6, 1e6);
 			break;
@@ -226,11 +264,30 @@ take(void *into, int code)
 		case OPT_DROPS:
 			o->n_drops = nw_parse_list(WHO, "lr-drops", optarg, o->drops, NW_MAX_DROPS);
 			break;
+		case OPT_SCHEDULE:
+			o->schedule = (NwSchedule) nw_parse_word(WHO, "schedule", optarg, nw_schedule_name);
+			break;
+		case OPT_WARMUP:
+			o->warmup = nw_parse_int(WHO, "warmup", optarg, 0, INT64_C(1) << 40);
+			break;
+		case OPT_OPTIMIZER:
+			o->optimizer.kind =
+				(NwOptimizerKind) nw_parse_word(WHO, "optimizer", optarg, nw_optimizer_name);
+			break;
 		case OPT_MOMENTUM:
-			o->momentum = nw_parse_double(WHO, "momentum", optarg, 0, 1);
+			o->optimizer.momentum = nw_parse_double(WHO, "momentum", optarg, 0, 1);
+			break;
+		case OPT_NESTEROV:
+			o->optimizer.nesterov = true;
+			break;
+		case OPT_BETAS:
+			take_betas(o->optimizer.beta);
 			break;
 		case OPT_DECAY:
-			o->weight_decay = nw_parse_double(WHO, "weight-decay", optarg, 0, 1);
+			o->optimizer.weight_decay = nw_parse_double(WHO, "weight-decay", optarg, 0, 1);
+			break;
+		case OPT_CLIP:
+			o->optimizer.clip = nw_parse_double(WHO, "clip", optarg, 0, 1e9);
 			break;
 		case OPT_SMOOTHING:
 			o->smoothing = nw_parse_double(WHO, "label-smoothing", optarg, 0, 0.999);
@@ -299,16 +356,31 @@ const NwSubcommand nw_train_command = {
 	.take = take,
 };
 
+/* Check that options of the update and the schedule go together. */
+static void
+check_update(const NwTrainSettings *o)
+{
+	const NwOptimizer *opt = &o->optimizer;
+
+	if (opt->kind != NW_SGD && (opt->momentum >= 0 || opt->nesterov))
+		nw_usage_error(WHO, "--momentum and --nesterov go with --optimizer sgd");
+	if (opt->kind != NW_ADAMW && opt->beta[0] >= 0)
+		nw_usage_error(WHO, "--betas goes with --optimizer adamw");
+	if (opt->nesterov && opt->momentum == 0)
+		nw_usage_error(WHO, "--nesterov wants a --momentum above 0");
+	if (o->schedule != NW_DROPS && o->n_drops >= 0)
+		nw_usage_error(WHO, "--lr-drops goes with --schedule drops");
+}
+
 void
 nw_train_options(int argc, char **argv, NwTrainSettings *o)
 {
 	*o = (NwTrainSettings) {.dim = -1,
-	                        .tau = 1,
+	                        .tau = -1,
 	                        .shared = -1,
 	                        .lr = -1,
 	                        .n_drops = -1,
-	                        .momentum = 0.9,
-	                        .weight_decay = 1e-4,
+	                        .optimizer = {.momentum = -1, .beta = {-1}, .weight_decay = -1},
 	                        .crop = -1,
 	                        .flip = -1,
 	                        .kept_mb = 2048,
@@ -330,6 +402,9 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 		nw_usage_error(WHO, "--supports, --shared and --distinct go with --head nw");
 	if (o->crop > 0 && (o->augment.resize != 0 || o->augment.least > 0))
 		nw_usage_error(WHO, "--crop does not go with --resize and --random-resized-crop");
+	if (o->head == NW_HEAD_FC && o->kernel_given)
+		nw_usage_error(WHO, "--kernel goes with --head nw");
+	check_update(o);
 	if (o->checkpoint == NULL)
 		o->checkpoint = nw_printf("%s.ckpt", o->out);
 }

@@ -4,6 +4,7 @@
 #ifndef NW_FUSED_H
 #define NW_FUSED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "math/team.h"
@@ -31,9 +32,27 @@ typedef struct NwSgd
 	float lr;
 	float momentum;
 	float decay;
+	bool nesterov;
+	float factor; /* of the gradient; 1 where it is not clipped */
 } NwSgd;
 
 void nw_sgd(const NwTeam *team, const NwSgd *o, int64_t n, const float *w, const float *v,
             const float *grad, float *w2, float *v2);
+
+typedef struct NwAdamW
+{
+	float lr;
+	float decay;
+	float beta[2];
+	float fresh[2]; /* 1 - beta */
+	float correction[2];
+	float epsilon;
+	float factor; /* of the gradient; 1 where it is not clipped */
+} NwAdamW;
+
+void nw_adamw(const NwTeam *team, const NwAdamW *o, int64_t n, const float *w, const float *m,
+              const float *v, const float *grad, float *w2, float *m2, float *v2);
+
+double nw_norm(const NwTeam *team, int64_t n, const float *x);
 
 #endif

@@ -9,6 +9,7 @@
 #include "graph/graph.h"
 #include "net/backbone.h"
 #include "net/builtin.h"
+#include "net/kernel.h"
 
 typedef enum NwHead
 {
@@ -27,6 +28,7 @@ typedef struct NwModelSpec
 	int dim; /* of the embedding; 0 takes the features as they are */
 	NwHead head;
 	int classes; /* outputs of the FC head */
+	NwKernel kernel;
 	double tau;
 } NwModelSpec;
 

@@ -1,27 +1,25 @@
 /*
- * net/step_graph.c: the graph of one training step: model, loss, update.
+ * net/step_graph.c: the graph of one training step: a model and its loss.
  *
  * Inputs:  images [N,C,H,W]: the queries, then the supports (query by query where
  *          each has its own);
  *          targets [Nb,S]: the probability each query shall give to each slot;
  *          member [Nb or 1,Ns,S]: 0 where a support is of that slot, else -1e9;
- *          lr [], and every weight, momentum and running statistic under its name.
- * Outputs: loss [], log_p [Nb,S], and each state's new value as "o." and its name.
+ *          and every weight and running statistic under its name; what the update
+ *          needs, optimizer.c adds.
+ * Outputs: loss [], log_p [Nb,S]; after the update each state's new value, as "o." and
+ *          its name.
  *
  * A slot is a class.  Where each query has its own supports, slots are numbered
  * within the query's support set, so that S is small however many classes there are.
  */
-#include <stdlib.h>
-
-#include "base/memory.h"
-#include "base/text.h"
+#include "net/step_graph.h"
 #include "data/batch_spec.h"
 #include "graph/graph.h"
 #include "graph/ops.h"
 #include "graph/shape.h"
-#include "graph/states.h"
+#include "net/kernel.h"
 #include "net/model.h"
-#include "net/step_graph.h"
 
 /* Emit log sum exp along an axis, kept with size 1, safe for any magnitude. */
 static NwT
@@ -52,20 +50,15 @@ cross_entropy(NwGraph *g, const NwBatchSpec *b, NwT log_p)
 
 /* Emit the Nadaraya-Watson loss of embeddings z [N,d], in log space throughout. */
 static NwT
-loss_of_nw(NwGraph *g, const NwBatchSpec *b, double tau, NwT z, NwT *log_p)
+loss_of_nw(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b, NwT z, NwT *log_p)
 {
 	int64_t nb = b->queries;
 	int64_t ns = b->supports;
-	int64_t d = NW_DIM(g, z, 1);
 	int64_t sets = b->shared ? 1 : nb;
 	NwT member = nw_input(g, "member", NW_FLOAT, NW_SHAPE(sets, ns, b->slots));
-	NwT query = nw_reshape(g, nw_slice1(g, z, 0, 0, nb), NW_SHAPE(nb, 1, d));
-	NwT support = nw_reshape(g, nw_slice1(g, z, 0, nb, nb + sets * ns), NW_SHAPE(sets, ns, d));
-	NwT diff = nw_sub(g, query, support);
-	NwT square = nw_reduce(g, "ReduceSum", nw_mul(g, diff, diff), 0x4, false);
-	NwT distance = nw_unary(g, "Sqrt", nw_add(g, square, nw_scalar(g, 1e-12)));
-	NwT score = nw_scale(g, distance, -1 / tau);
-	NwT by_slot = nw_add(g, nw_reshape(g, score, NW_SHAPE(nb, ns, 1)), member);
+	NwT score = nw_kernel_scores(g, spec->kernel, spec->tau, b, z);
+	NwT by_slot = nw_add(g, nw_reshape(g, score, NW_SHAPE(nb, ns, 1)),
+	                     nw_kernel_mask(g, spec->kernel, member));
 
 	*log_p = nw_sub(g, nw_reshape(g, log_sum_exp(g, by_slot, 1), NW_SHAPE(nb, b->slots)),
 	                log_sum_exp(g, score, 1));
@@ -82,6 +75,13 @@ loss_of_fc(NwGraph *g, const NwBatchSpec *b, NwT z, NwT *log_p)
 	return cross_entropy(g, b, *log_p);
 }
 
+/* Emit the loss of embeddings z [N,d], and with it log_p [Nb,S]. */
+NwT
+nw_step_head(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b, NwT z, NwT *log_p)
+{
+	return spec->head == NW_HEAD_NW ? loss_of_nw(g, spec, b, z, log_p) : loss_of_fc(g, b, z, log_p);
+}
+
 /* Emit a model and its loss; loss and log_p become outputs. */
 NwT
 nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b)
@@ -90,60 +90,9 @@ nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b)
 	                      NW_SHAPE(nw_batch_images(b), spec->channels, spec->height, spec->width));
 	NwT z = nw_model_embedding(g, spec, images);
 	NwT log_p;
-	NwT loss = spec->head == NW_HEAD_NW ? loss_of_nw(g, b, spec->tau, z, &log_p)
-	                                    : loss_of_fc(g, b, z, &log_p);
+	NwT loss = nw_step_head(g, spec, b, z, &log_p);
 
 	nw_output(g, "loss", loss);
 	nw_output(g, "log_p", log_p);
 	return loss;
-}
-
-/*
- * Emit stochastic gradient descent with momentum and weight decay for every
- * weight: v' = momentum v + gradient + decay w, w' = w - lr v'.
- */
-void
-nw_step_update(NwGraph *g, double momentum, double weight_decay)
-{
-	NwT lr = nw_input(g, "lr", NW_FLOAT, NW_NO_DIMS);
-
-	for (int i = 0; i < g->n_params; i++)
-	{
-		NwT w = g->param[i];
-		NwShape shape = nw_shape_of(g, w);
-		char *name = nw_printf("m.%s", g->tensor[w].name);
-		NwT v = nw_buffer(g, name, shape, NW_INIT_ZERO);
-		NwT grad = g->tensor[w].grad;
-		NwT v2;
-		NwT w2;
-
-		free(name);
-		if (g->native && grad != NW_NONE)
-		{
-			NwT in[4] = {w, v, grad, lr};
-			NwNode *node = nw_own_node(g, "Sgd", 4, in);
-
-			nw_node_attr(node, nw_attr_float("momentum", (float) momentum));
-			nw_node_attr(node, nw_attr_float("decay", (float) weight_decay));
-			v2 = nw_node_out(g, node, NW_FLOAT, shape);
-			w2 = nw_node_out(g, node, NW_FLOAT, shape);
-		}
-		else
-		{
-			v2 = nw_scale(g, v, momentum);
-			if (grad != NW_NONE)
-				v2 = nw_add(g, v2, grad);
-			v2 = nw_add(g, v2, nw_scale(g, w, weight_decay));
-			w2 = nw_sub(g, w, nw_mul(g, v2, lr));
-		}
-		nw_update(g, v, v2);
-		nw_update(g, w, w2);
-	}
-	for (int i = 0; i < g->n_updates; i++)
-	{
-		char *name = nw_printf("o.%s", g->update[i].state);
-
-		nw_output(g, name, g->update[i].value);
-		free(name);
-	}
 }

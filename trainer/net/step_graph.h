@@ -1,5 +1,5 @@
 /*
- * net/step_graph.h: the graph of one training step: model, loss, update.
+ * net/step_graph.h: the graph of one training step: a model and its loss.
  */
 #ifndef NW_STEP_GRAPH_H
 #define NW_STEP_GRAPH_H
@@ -8,7 +8,7 @@
 #include "graph/graph.h"
 #include "net/model.h"
 
+NwT nw_step_head(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b, NwT z, NwT *log_p);
 NwT nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b);
-void nw_step_update(NwGraph *g, double momentum, double weight_decay);
 
 #endif

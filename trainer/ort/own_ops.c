@@ -18,7 +18,7 @@
 #include "math/window.h"
 #include "ort/own_ops.h"
 
-#define MAX_PORTS 5
+#define MAX_PORTS 7
 
 typedef struct Call Call;
 
@@ -49,6 +49,10 @@ typedef struct Kernel
 	float epsilon;
 	float momentum;
 	float decay;
+	int64_t nesterov;
+	float beta[2];
+	float fresh[2]; /* 1 - beta */
+	float limit;
 } Kernel;
 
 /* one run of a node */
@@ -226,19 +230,69 @@ compute_relu_grad(Call *call)
 		nw_relu_backward(&call->team, nw_shape_size(&call->shape[0]), call->in[0], call->in[1], dx);
 }
 
-/* Sgd(w, v, grad, lr) -> v2, w2 */
+/* Sgd(w, v, grad, lr [, factor]) -> v2, w2 */
 static void
 compute_sgd(Call *call)
 {
 	float *v2 = make_output(call, 0, call->shape[0]);
 	float *w2 = make_output(call, 1, call->shape[0]);
-	NwSgd o = {.momentum = call->kernel->momentum, .decay = call->kernel->decay};
+	NwSgd o = {.momentum = call->kernel->momentum,
+	           .decay = call->kernel->decay,
+	           .nesterov = call->kernel->nesterov};
 
 	if (w2 == NULL)
 		return;
 	o.lr = call->in[3][0];
+	o.factor = call->in[4] ? call->in[4][0] : 1;
 	nw_sgd(&call->team, &o, nw_shape_size(&call->shape[0]), call->in[0], call->in[1], call->in[2],
 	       w2, v2);
+}
+
+/* AdamW(w, m, v, grad, lr, corrections [, factor]) -> m2, v2, w2 */
+static void
+compute_adamw(Call *call)
+{
+	const Kernel *k = call->kernel;
+	float *m2 = make_output(call, 0, call->shape[0]);
+	float *v2 = make_output(call, 1, call->shape[0]);
+	float *w2 = make_output(call, 2, call->shape[0]);
+	NwAdamW o = {.decay = k->decay,
+	             .beta = {k->beta[0], k->beta[1]},
+	             .fresh = {k->fresh[0], k->fresh[1]},
+	             .epsilon = k->epsilon};
+
+	if (w2 == NULL)
+		return;
+	o.lr = call->in[4][0];
+	o.correction[0] = call->in[5][0];
+	o.correction[1] = call->in[5][1];
+	o.factor = call->in[6] ? call->in[6][0] : 1;
+	nw_adamw(&call->team, &o, nw_shape_size(&call->shape[0]), call->in[0], call->in[1], call->in[2],
+	         call->in[3], w2, m2, v2);
+}
+
+/* Norm(x) -> [1] */
+static void
+compute_norm(Call *call)
+{
+	float *norm = make_output(call, 0, NW_SHAPE(1));
+
+	if (norm != NULL)
+		norm[0] = (float) nw_norm(&call->team, nw_shape_size(&call->shape[0]), call->in[0]);
+}
+
+/* ClipFactor(norms) -> [1]: what brings the norm of all down to the limit, as PyTorch has it */
+static void
+compute_clip_factor(Call *call)
+{
+	float *to = make_output(call, 0, NW_SHAPE(1));
+	double factor;
+
+	if (to == NULL)
+		return;
+	factor = call->kernel->limit /
+	         (nw_norm(&call->team, nw_shape_size(&call->shape[0]), call->in[0]) + 1e-6);
+	to[0] = factor > 1 ? 1 : (float) factor;
 }
 
 static const OpKind kinds[] = {
@@ -248,7 +302,10 @@ static const OpKind kinds[] = {
 	{"BatchNorm", 3, 0, 3, false, compute_batch_norm},
 	{"BatchNormGrad", 5, 0, 3, true, compute_batch_norm_grad},
 	{"ReluGrad", 2, 0, 1, true, compute_relu_grad},
-	{"Sgd", 4, 0, 2, false, compute_sgd},
+	{"Sgd", 5, 1, 2, false, compute_sgd},
+	{"AdamW", 7, 1, 3, false, compute_adamw},
+	{"Norm", 1, 0, 1, false, compute_norm},
+	{"ClipFactor", 1, 0, 1, false, compute_clip_factor},
 };
 
 struct NwOwnOps
@@ -358,6 +415,16 @@ read_ints(const OrtApi *api, const OrtKernelInfo *info, const char *name, size_t
 		api->ReleaseStatus(status);
 }
 
+/* Read an integer where a node has it. */
+static void
+read_int(const OrtApi *api, const OrtKernelInfo *info, const char *name, int64_t *into)
+{
+	OrtStatus *status = api->KernelInfoGetAttribute_int64(info, name, into);
+
+	if (status != NULL)
+		api->ReleaseStatus(status);
+}
+
 /* Read a number where a node has it. */
 static void
 read_float(const OrtApi *api, const OrtKernelInfo *info, const char *name, float *into)
@@ -383,6 +450,12 @@ create_kernel(const OrtCustomOp *op, const OrtApi *api, const OrtKernelInfo *inf
 	read_float(api, info, "epsilon", &k->epsilon);
 	read_float(api, info, "momentum", &k->momentum);
 	read_float(api, info, "decay", &k->decay);
+	read_int(api, info, "nesterov", &k->nesterov);
+	read_float(api, info, "beta1", &k->beta[0]);
+	read_float(api, info, "beta2", &k->beta[1]);
+	read_float(api, info, "fresh1", &k->fresh[0]);
+	read_float(api, info, "fresh2", &k->fresh[1]);
+	read_float(api, info, "limit", &k->limit);
 	*kernel = k;
 	return NULL;
 }

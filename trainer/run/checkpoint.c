@@ -34,6 +34,14 @@ nw_checkpoint_save(const char *path, const NwStates *states, const NwMetas *sett
 	nw_metas_free(&meta);
 }
 
+/* End with a setting that differs; NULL where it is the usual one, which is not noted. */
+static void
+refuse(const char *path, const char *key, const char *was, const char *is)
+{
+	nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is %s", path, key,
+	         was ? was : "as usual", is ? is : "as usual");
+}
+
 /* Read a checkpoint made with the same settings, and return its step. */
 int64_t
 nw_checkpoint_load(const char *path, NwStates *states, const NwMetas *settings)
@@ -55,14 +63,12 @@ nw_checkpoint_load(const char *path, NwStates *states, const NwMetas *settings)
 		const char *was = nw_meta_get(&meta, settings->item[i].key);
 
 		if (was == NULL || strcmp(was, settings->item[i].value) != 0)
-			nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is %s", path,
-			         settings->item[i].key, was ? was : "not there", settings->item[i].value);
+			refuse(path, settings->item[i].key, was, settings->item[i].value);
 	}
 	for (int i = 0; i < meta.n; i++)
 		if (strcmp(meta.item[i].key, STEP_KEY) != 0 &&
 		    nw_meta_get(settings, meta.item[i].key) == NULL)
-			nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is not there",
-			         path, meta.item[i].key, meta.item[i].value);
+			refuse(path, meta.item[i].key, meta.item[i].value, NULL);
 	nw_states_unpack(m, path, states);
 	onnx__model_proto__free_unpacked(m, NULL);
 	nw_metas_free(&meta);

@@ -14,6 +14,7 @@
 #include "graph/ops.h"
 #include "graph/shape.h"
 #include "graph/states.h"
+#include "net/kernel.h"
 #include "net/model.h"
 #include "run/export.h"
 
@@ -73,7 +74,8 @@ describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *p
 	nw_buf_numbers(&std, pre->channels, pre->std, 9);
 	nw_meta_set(m, "nwhead.format", "1");
 	nw_meta_set(m, "nwhead.head", "%s", spec->head == NW_HEAD_FC ? "fc" : "nw");
-	nw_meta_set(m, "nwhead.kernel", "%s", spec->head == NW_HEAD_FC ? "dot" : "euclidean");
+	nw_meta_set(m, "nwhead.kernel", "%s",
+	            nw_kernel_name((int) (spec->head == NW_HEAD_FC ? NW_DOT : spec->kernel)));
 	nw_meta_set(m, "nwhead.tau", "%.9g", spec->head == NW_HEAD_FC ? 1.0 : spec->tau);
 	nw_meta_set(m, "nwhead.dim", "%lld", (long long) dim);
 	nw_meta_set(m, "nwhead.channels", "%d", pre->channels);

@@ -33,6 +33,7 @@ struct NwStepRunner
 	NwValue *targets;
 	NwValue *member; /* NULL for the FC head */
 	NwValue *lr;
+	NwValue *corrections; /* NULL where the update has none */
 	NwValue *loss;
 	NwValue *log_p;
 	NwValue **frozen; /* states that no step changes */
@@ -69,6 +70,8 @@ bind_rest(NwStepRunner *s, NwBinding *b)
 	if (s->member != NULL)
 		nw_bind_input(b, "member", s->member);
 	nw_bind_input(b, "lr", s->lr);
+	if (s->corrections != NULL)
+		nw_bind_input(b, "corrections", s->corrections);
 	for (int i = 0; i < s->n_frozen; i++)
 		nw_bind_input(b, s->frozen_name[i], s->frozen[i]);
 	nw_bind_output(b, "loss", s->loss);
@@ -124,6 +127,7 @@ nw_step_runner_new(NwRuntime *rt, NwDevice device, NwGraph *g)
 	s->targets = input_value(g, "targets");
 	s->member = input_value(g, "member");
 	s->lr = input_value(g, "lr");
+	s->corrections = input_value(g, "corrections");
 	s->loss = output_value(g, "loss");
 	s->log_p = output_value(g, "log_p");
 	s->binding[0] = nw_binding_new(s->session);
@@ -190,6 +194,7 @@ nw_step_runner_run(NwStepRunner *s, const NwStepInputs *in, float *loss, float *
 	set_input(s->targets, in->targets);
 	set_input(s->member, in->member);
 	set_input(s->lr, &in->lr);
+	set_input(s->corrections, in->corrections);
 	if (s->device == NW_DEVICE_CPU)
 	{
 		nw_binding_run(s->binding[s->current]);
@@ -279,6 +284,8 @@ nw_step_runner_free(NwStepRunner *s)
 	if (s->member != NULL)
 		nw_value_free(s->member);
 	nw_value_free(s->lr);
+	if (s->corrections != NULL)
+		nw_value_free(s->corrections);
 	nw_value_free(s->loss);
 	nw_value_free(s->log_p);
 	nw_session_close(s->session);

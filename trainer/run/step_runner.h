@@ -17,6 +17,7 @@ typedef struct NwStepInputs
 	float *targets;
 	float *member; /* NULL for the FC head */
 	float lr;
+	float corrections[2]; /* of AdamW */
 } NwStepInputs;
 
 NwStepRunner *nw_step_runner_new(NwRuntime *rt, NwDevice device, NwGraph *g);

@@ -27,6 +27,7 @@
 #include "net/backbone.h"
 #include "net/builtin.h"
 #include "net/model.h"
+#include "net/optimizer.h"
 #include "net/step_graph.h"
 #include "ort/device.h"
 #include "ort/probe.h"
@@ -164,6 +165,7 @@ prepare_model(Run *run)
 	run->model.dim = o->dim;
 	run->model.head = o->head;
 	run->model.classes = classes;
+	run->model.kernel = o->kernel;
 	run->model.tau = o->tau;
 	run->batch.queries = o->queries;
 	run->batch.supports = o->supports;
@@ -179,7 +181,7 @@ build_step(Run *run)
 		nw_graph_new(NW_FOR_TRAINING, run->device != NW_DEVICE_CPU, &run->states, run->o->seed);
 
 	nw_backward(g, nw_step_loss(g, &run->model, &run->batch));
-	nw_step_update(g, run->o->momentum, run->o->weight_decay);
+	nw_optimizer_update(g, &run->o->optimizer);
 	return g;
 }
 
@@ -269,10 +271,13 @@ run_steps(Run *run, NwStepRunner *runner, int64_t first)
 	for (step = first; step < o->steps && !interrupted; step++)
 	{
 		Batch *b = nw_batch_queue_take(queue);
-		NwStepInputs in = {b->images, b->choice.targets, b->choice.member,
-		                   (float) nw_train_lr(o, step)};
+		NwStepInputs in = {.images = b->images,
+		                   .targets = b->choice.targets,
+		                   .member = b->choice.member,
+		                   .lr = (float) nw_train_lr(o, step)};
 		float loss;
 
+		nw_optimizer_corrections(&o->optimizer, step, in.corrections);
 		nw_step_runner_run(runner, &in, &loss, log_p);
 		if (!(loss - loss == 0)) /* infinite, or not a number */
 			nw_fatal("the loss is no longer a number at step %lld: try a smaller --lr",

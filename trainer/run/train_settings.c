@@ -1,6 +1,7 @@
 /*
  * run/train_settings.c: the settings of a training run.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/message.h"
@@ -12,8 +13,35 @@
 #include "data/jitter.h"
 #include "graph/meta.h"
 #include "net/builtin.h"
+#include "net/kernel.h"
 #include "net/model.h"
+#include "net/optimizer.h"
 #include "run/train_settings.h"
+
+#define PI 3.14159265358979323846
+
+const char *
+nw_schedule_name(int i)
+{
+	static const char *const names[] = {"drops", "cosine", NULL};
+
+	return names[i];
+}
+
+/* Fill in what was left unsaid of the update. */
+static void
+complete_optimizer(NwOptimizer *o)
+{
+	if (o->momentum < 0)
+		o->momentum = 0.9;
+	if (o->beta[0] < 0)
+	{
+		o->beta[0] = 0.9;
+		o->beta[1] = 0.999;
+	}
+	if (o->weight_decay < 0)
+		o->weight_decay = o->kind == NW_ADAMW ? 0.01 : 1e-4;
+}
 
 /* Fill in what the command line left unsaid, now that the data is known. */
 void
@@ -44,9 +72,17 @@ nw_train_complete(NwTrainSettings *o, const NwDataset *d)
 		o->supports = cnn && o->shared ? 64 : o->shared ? 250 : 10;
 	if (o->steps == 0)
 		o->steps = cnn ? 2000 : 40000;
+	if (o->tau < 0)
+		o->tau = fc ? 1 : nw_kernel_tau(o->kernel);
+	complete_optimizer(&o->optimizer);
+	if (o->lr < 0 && o->optimizer.kind == NW_ADAMW)
+		o->lr = 1e-3;
 	if (o->lr < 0)
 		o->lr = fc ? (cnn ? 0.05 : 0.1) : cnn ? 0.02 : 1e-3;
-	if (o->n_drops < 0)
+	if (o->warmup >= o->steps)
+		nw_usage_error("train", "--warmup wants fewer steps than the %lld of --steps",
+		               (long long) o->steps);
+	if (o->n_drops < 0 && o->schedule == NW_DROPS)
 	{
 		o->n_drops = 2;
 		o->drops[0] = (double) (o->steps / 2);
@@ -63,11 +99,16 @@ nw_train_complete(NwTrainSettings *o, const NwDataset *d)
 		o->flip = !cnn;
 }
 
+/* Return the learning rate of a step, numbered from 0. */
 double
 nw_train_lr(const NwTrainSettings *o, int64_t step)
 {
 	double lr = o->lr;
 
+	if (step < o->warmup)
+		lr *= (double) (step + 1) / (double) o->warmup;
+	else if (o->schedule == NW_COSINE_DECAY)
+		lr *= (1 + cos(PI * (double) (step - o->warmup) / (double) (o->steps - o->warmup))) / 2;
 	for (int i = 0; i < o->n_drops; i++)
 		if ((double) step >= o->drops[i])
 			lr /= 10;
@@ -84,7 +125,34 @@ set_numbers(NwMetas *m, const char *key, const double *v, int n)
 	nw_buf_free(&b);
 }
 
-/* List what a run's result depends on. */
+/* List what the update depends on. */
+static void
+describe_optimizer(const NwTrainSettings *o, NwMetas *m)
+{
+	const NwOptimizer *opt = &o->optimizer;
+
+	if (opt->kind == NW_ADAMW)
+	{
+		nw_meta_set(m, "optimizer", "%s", nw_optimizer_name((int) opt->kind));
+		set_numbers(m, "betas", opt->beta, 2);
+	}
+	else
+		nw_meta_set(m, "momentum", "%.17g", opt->momentum);
+	if (opt->nesterov)
+		nw_meta_set(m, "nesterov", "1");
+	nw_meta_set(m, "weight-decay", "%.17g", opt->weight_decay);
+	if (opt->clip > 0)
+		nw_meta_set(m, "clip", "%.17g", opt->clip);
+	if (o->schedule != NW_DROPS)
+		nw_meta_set(m, "schedule", "%s", nw_schedule_name((int) o->schedule));
+	if (o->warmup > 0)
+		nw_meta_set(m, "warmup", "%lld", (long long) o->warmup);
+}
+
+/*
+ * List what a run's result depends on.  What came later than the first checkpoints is
+ * listed only where it is not as usual: those can be gone on from.
+ */
 void
 nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *m)
 {
@@ -102,15 +170,17 @@ nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *m)
 	nw_meta_set(m, "channels", "%d", o->channels);
 	nw_meta_set(m, "dim", "%d", o->dim);
 	nw_meta_set(m, "head", "%s", o->head == NW_HEAD_FC ? "fc" : "nw");
+	if (o->kernel != NW_EUCLIDEAN)
+		nw_meta_set(m, "kernel", "%s", nw_kernel_name((int) o->kernel));
 	nw_meta_set(m, "tau", "%.17g", o->tau);
 	nw_meta_set(m, "queries", "%d", o->queries);
 	nw_meta_set(m, "supports", "%d", o->supports);
 	nw_meta_set(m, "shared", "%d", o->shared);
 	nw_meta_set(m, "steps", "%lld", (long long) o->steps);
 	nw_meta_set(m, "lr", "%.17g", o->lr);
-	set_numbers(m, "lr-drops", o->drops, o->n_drops);
-	nw_meta_set(m, "momentum", "%.17g", o->momentum);
-	nw_meta_set(m, "weight-decay", "%.17g", o->weight_decay);
+	if (o->schedule == NW_DROPS)
+		set_numbers(m, "lr-drops", o->drops, o->n_drops);
+	describe_optimizer(o, m);
 	nw_meta_set(m, "label-smoothing", "%.17g", o->smoothing);
 	nw_meta_set(m, "crop", "%d", o->crop);
 	nw_meta_set(m, "flip", "%d", o->flip);

@@ -10,10 +10,19 @@
 #include "data/augment.h"
 #include "data/dataset.h"
 #include "graph/meta.h"
+#include "net/kernel.h"
 #include "net/model.h"
+#include "net/optimizer.h"
 #include "ort/device.h"
 
 #define NW_MAX_DROPS 16
+
+/* what becomes of the learning rate */
+typedef enum NwSchedule
+{
+	NW_DROPS,
+	NW_COSINE_DECAY
+} NwSchedule;
 
 typedef struct NwTrainSettings
 {
@@ -33,17 +42,20 @@ typedef struct NwTrainSettings
 	int n_mean; /* 0: measured */
 	int n_std;
 	NwHead head;
-	double tau;
-	int queries;   /* of a step; 0: the usual number */
-	int supports;  /* of a query, or of all where they share them; 0: the usual number */
-	int shared;    /* -1: as the architecture has it */
-	int64_t steps; /* 0: the usual number */
-	double lr;     /* of the first step; -1: the usual one */
+	NwKernel kernel;   /* of the NW loss */
+	bool kernel_given; /* and not left at the usual one */
+	double tau;        /* -1: the kernel's */
+	int queries;       /* of a step; 0: the usual number */
+	int supports;      /* of a query, or of all where they share them; 0: the usual number */
+	int shared;        /* -1: as the architecture has it */
+	int64_t steps;     /* 0: the usual number */
+	double lr;         /* of the first step; -1: the usual one */
 	double drops[NW_MAX_DROPS]; /* steps after which lr is divided by 10 */
 	int n_drops;                /* -1: half-way and at three quarters */
-	double momentum;
-	double weight_decay;
-	double smoothing; /* of labels */
+	NwSchedule schedule;
+	int64_t warmup;        /* steps until the rate is lr */
+	NwOptimizer optimizer; /* momentum, beta[0], weight_decay -1: the usual ones */
+	double smoothing;      /* of labels */
 	int crop; /* most pixels an image is moved; -1: an eighth of its side, or 0 where it is cut */
 	int flip; /* mirror at random; -1: as the architecture has it */
 	NwAugment augment; /* what else is changed at random */
@@ -60,6 +72,7 @@ typedef struct NwTrainSettings
 	bool quiet;
 } NwTrainSettings;
 
+const char *nw_schedule_name(int i); /* NULL past the last one */
 void nw_train_complete(NwTrainSettings *o, const NwDataset *d);
 void nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *into);
 double nw_train_lr(const NwTrainSettings *o, int64_t step);
