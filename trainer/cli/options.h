@@ -66,6 +66,7 @@ double nw_parse_double(const char *subcommand, const char *option, const char *t
                        double max);
 int nw_parse_list(const char *subcommand, const char *option, const char *text, double *into,
                   int max);
+const char *nw_second_value(const char *subcommand, const char *option);
 NwDevice nw_parse_device(const char *subcommand, const char *text);
 
 #endif
