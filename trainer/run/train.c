@@ -211,19 +211,27 @@ save_checkpoint(Run *run, int64_t step)
 	nw_checkpoint_save(run->o->checkpoint, &run->states, &run->val.best, &run->settings, step);
 }
 
+/* Write what is told beside the bar. */
+static void
+take_note(Run *run)
+{
+	const NwBest *b = &run->val.best;
+	int len = snprintf(run->note, sizeof(run->note), "loss %.4f", run->smooth);
+
+	if (b->seen > 0)
+		snprintf(run->note + len, sizeof(run->note) - (size_t) len,
+		         ", held out: error %.4f, nll %.4f", b->last.error, b->last.nll);
+}
+
 /* Count a step, and tell of it. */
 static void
 tell_step(Run *run, int64_t step, float loss, int right)
 {
 	const NwTrainSettings *o = run->o;
-	size_t len;
 
 	nw_train_log_step(&run->log, loss, right);
 	run->smooth = run->smooth == 0 ? loss : 0.98 * run->smooth + 0.02 * loss;
-	len = (size_t) snprintf(run->note, sizeof(run->note), "loss %.4f", run->smooth);
-	if (run->val.best.seen > 0)
-		snprintf(run->note + len, sizeof(run->note) - len, ", held out: error %.4f, nll %.4f",
-		         run->val.best.last.error, run->val.best.last.nll);
+	take_note(run);
 	nw_progress_bar_show(&run->bar, step, run->note);
 	if (step % o->log_every == 0 || step == o->steps)
 		nw_train_log_write(&run->log, step, nw_train_lr(o, step - 1));
@@ -287,6 +295,7 @@ validate(Run *run, int64_t step)
 	                       step, &interrupted))
 		return;
 	nw_train_log_validation(&run->log, step, &b->last, nw_now() - start);
+	take_note(run);
 	if (run->o->quiet)
 		return;
 	nw_progress_bar_clear(&run->bar);
