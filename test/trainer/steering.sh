@@ -96,6 +96,28 @@ early_stop() {
 	done
 }
 
+# Interrupt a run while it looks at many held-out images: it need not end the look, and
+# goes on with it.
+interrupted_look() {
+	local pid status i run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 20 --val-every 10 --log-every 10
+		--val-idx "$work/crowd-images.gz" "$work/crowd-labels.gz")
+	rm -f "$work"/look.*
+	"$bin/test-makeimages" idx "$work/crowd" 20000 4 16 && "${run[@]}" --out "$work/whole.onnx" || return
+	"${run[@]}" --out "$work/look.onnx" --log "$work/look.json" &
+	pid=$!
+	for ((i = 0; i < 600; i++)); do
+		grep -qs '"step":10,"loss"' "$work/look.json" && break
+		kill -0 $pid 2>/dev/null || break
+		sleep 0.01
+	done
+	kill -INT $pid
+	wait $pid
+	status=$?
+	cat "$work/look.json"
+	[ $status = 1 ] && [ ! -e "$work/look.onnx" ] && "${run[@]}" --out "$work/look.onnx" --resume &&
+		cmp "$work/whole.onnx" "$work/look.onnx" && cmp "$work/whole.best.onnx" "$work/look.best.onnx"
+}
+
 # A finished run made longer is the same as one that was long from the start.
 extended() {
 	local run=("$nwhead" train "${small[@]}" "${quick[@]}" "$@")
@@ -205,6 +227,7 @@ steering() {
 	t "stopping early" early_stop
 	t "Ctrl-C, then --resume: the same bytes, also of the best" interrupted INT "${held[@]}" --val-every 10
 	t "kill -9 likewise" interrupted KILL --val-share 0.2 --val-every 5 --best-by error --head fc --queries 32
+	t "Ctrl-C in the middle of a look, then --resume" interrupted_look
 	t "60 steps made 120" extended --lr-drops 1000
 	t "with held-out images" extended --lr-drops 1000 "${held[@]}" --val-every 20
 	t "the schedule of a longer run" longer_schedule
