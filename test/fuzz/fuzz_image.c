@@ -1,7 +1,7 @@
 /*
  * fuzz_image.c
- *		JPEG and PNG: decoded, fitted and normalised as training and embedding
- *		do, or refused with a reason.
+ *		JPEG and PNG: decoded, fitted, cut and normalised as training and
+ *		embedding do, or refused with a reason.
  *
  * options: -max_len=4096 -malloc_limit_mb=256
  */
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/random.h"
+#include "data/augment.h"
 #include "data/image.h"
 #include "harness.h"
 
@@ -46,9 +48,11 @@ read_image(void *arg)
 		size_t n = nw_preprocess_size(&w->pre);
 		uint8_t *fitted = nw_alloc(n);
 		float *tensor = nw_alloc(n * sizeof(float));
+		NwRandom r = nw_random(w->file.size, 1, 1);
 
 		nw_image_fit(&image, &w->pre, fitted);
 		nw_image_tensor(fitted, &w->pre, 1, -1, true, tensor);
+		nw_image_cut(&image, nw_draw_box(image.height, image.width, 0.1, &r), &w->pre, fitted);
 		nw_image_tensor(fitted, &w->pre, 0, 0, false, tensor);
 		for (size_t i = 0; i < n; i++)
 			if (!isfinite(tensor[i]))

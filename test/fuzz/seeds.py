@@ -116,7 +116,7 @@ def pages():
 
 # ------------------------------------------------------------------ images
 
-def png(width, height, depth, color, interlace, size=None):
+def png(width, height, depth, color, interlace, size=None, block=None):
     def chunk(kind, data):
         return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
 
@@ -133,9 +133,18 @@ def png(width, height, depth, color, interlace, size=None):
     else:
         raw = rows(width, height)
     out = b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', *(size or (width, height)), depth, color, 0, 0, interlace))
+    if block:
+        out += chunk(b'eXIf', block)
     if color == 3:
         out += chunk(b'PLTE', bytes(i * 5 % 256 for i in range(3 * 2 ** depth))) + chunk(b'tRNS', b'\x00\x80')
     return out + chunk(b'IDAT', zlib.compress(raw, 9)) + chunk(b'IEND', b'')
+
+
+def exif(orientation, order, others=0, gap=0):
+    """A TIFF header and a directory whose last entry is the orientation."""
+    return (b'II' if order == '<' else b'MM') + struct.pack(order + 'HI', 42, 8 + gap) + bytes(gap) + \
+        struct.pack(order + 'H', others + 1) + b''.join(struct.pack(order + 'HHII', 256 + i, 4, 1, 9) for i in range(others)) + \
+        struct.pack(order + 'HHIHHI', 0x112, 3, 1, orientation, 0, 0)
 
 
 def idx(*dims, data=None, kind=8):
@@ -153,6 +162,13 @@ def piece(data):
 def images():
     for i, (depth, color) in enumerate(((8, 2), (8, 0), (1, 0), (4, 3), (16, 6), (8, 4))):
         save('image', 'png-%d-%d' % (depth, color), bytes([37 * i % 256]) + png(9, 6, depth, color, i % 2))
+    save('image', 'png-turned', b'\x05' + png(9, 6, 8, 2, 0, block=exif(6, '>')))
+    for orientation in range(1, 9):
+        order = '<>'[orientation % 2]
+        save('exif', 'block-%d' % orientation, b'\0' + exif(orientation, order, orientation % 3, orientation // 2))
+    segment = b'Exif\0\0' + exif(8, '<', 2)
+    save('exif', 'jpeg', b'\1\xff\xd8\xff\xe0\0\x04ab\xff\xff\xe1' + struct.pack('>H', len(segment) + 2) + segment + b'\xff\xda')
+    save('exif', 'png', b'\1' + png(2, 2, 1, 0, 0, block=exif(3, '>', 1)))
     labels, pixels = idx(4), idx(4, 3, 2)
     save('idx', 'plain', piece(labels) + piece(b'') + pixels)
     save('idx', 'named', piece(labels) + piece(b'robin\nwren\r\nheron\n') + pixels)

@@ -50,6 +50,7 @@ in_database() {
 	printf '%s\n' zero one >"$work/names"
 	fails "too few names" 1 'no name for label 2' "${embed[@]}" --model "$work/learned.onnx" "${small[@]}" \
 		--class-names "$work/names" --table again
+	t "pictures that lie are embedded upright" turned_rows
 	t "images without classes" "${embed[@]}" --model "$work/learned.onnx" --images "$work/photos/class-1" --table plain
 	t "have no label" is '16|0' "SELECT count(*), count(label) FROM plain"
 	t "a fixed batch size" "${embed[@]}" --model "$work/token.onnx" --images "$work/photos" --table fixed

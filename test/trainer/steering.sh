@@ -159,7 +159,7 @@ refuses_to_extend() {
 		--lr-drops 12 "${held[@]}"
 	fails "other held-out images" 1 'another setting: val-images was 150 and is 400' "${run[@]}" --resume --steps 20 \
 		--val-idx "$work/small-images.gz" "$work/small-labels.gz"
-	fails "none any more" 1 'another setting: val-images was 150 and is as usual' "${run[@]}" --resume --steps 20
+	fails "none any more" 1 'another setting: val-images was 150 and is not there' "${run[@]}" --resume --steps 20
 	fails "another patience" 1 'another setting: patience was 0 and is 2' "${run[@]}" --resume --steps 20 "${held[@]}" \
 		--patience 2
 }
@@ -270,6 +270,9 @@ in_steering() {
 	t "NW: figures are nw_evaluate's" as_evaluated nw --steps 6 --lr 0.005
 	t "NW at another temperature" as_evaluated cool --steps 60 --tau 0.3
 	t "NW, supports for each query, longer" as_evaluated each --steps 60 --distinct --supports 8 --queries 8 --dim 0
+	t "NW, cut from larger images" as_evaluated windows --steps 30 --size 12 --resize 15
+	t "NW, cut from boxes, in other shades" as_evaluated boxes --steps 30 --random-resized-crop 0.4 --jitter 0.3,0.3,0 \
+		--val-supports 0
 	t "FC: figures are nw_evaluate's" as_evaluated fc --steps 6 --head fc --queries 32 --dim 0
 	t "FC with a layer below, longer" as_evaluated deep --steps 60 --head fc --queries 32
 	t "images in a table" bytea_table

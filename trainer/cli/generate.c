@@ -173,11 +173,12 @@ names(const NwSubcommand *command, bool (*test)(const NwOption *), const char *b
 		}
 }
 
-/* Tell whether an option takes a value that cannot be completed. */
+/* Tell whether an option must have a value, which cannot be completed. */
 static bool
 is_free(const NwOption *o)
 {
-	return o->value != NULL && o->word == NULL && !is_file(o) && !is_folder(o);
+	return nw_option_argument(o) == required_argument && o->word == NULL && !is_file(o) &&
+	       !is_folder(o);
 }
 
 /* Print the values that an option can have, with blanks between them. */
@@ -315,7 +316,10 @@ zsh_command(const NwSubcommand *command)
 		else if (o->value != NULL && strcmp(o->value, "FILE FILE") == 0)
 			printf(":images:_files:labels:_files");
 		else if (o->value != NULL)
-			printf(":%s:%s", o->value, is_file(o) ? "_files" : is_folder(o) ? "_files -/" : " ");
+			printf("%s:%s:%s", nw_option_argument(o) == optional_argument ? ":" : "", o->value,
+			       is_file(o)     ? "_files"
+			       : is_folder(o) ? "_files -/"
+			                      : " ");
 		putchar('\'');
 	}
 	if (command->operands != NULL)

@@ -37,7 +37,7 @@ static char **words;
 
 static const NwOption help_option = {"help", NW_OPT_HELP, NULL, "show this, and end", NULL};
 
-#define NAME_COLUMNS 26 /* of an option and its value in the help */
+#define NAME_COLUMNS 28 /* of an option and its value in the help */
 #define HELP_COLUMNS 100
 
 /* The options and headings of a subcommand by number; NULL past the last one. */
@@ -59,6 +59,15 @@ const char *
 nw_option_name(const NwSubcommand *self, const NwOption *option)
 {
 	return option->code == NW_OPT_TABLE && self->table_option ? self->table_option : option->name;
+}
+
+/* What follows an option, as getopt_long() has it: a value in brackets may be left out. */
+int
+nw_option_argument(const NwOption *option)
+{
+	return option->value == NULL     ? no_argument
+	       : option->value[0] == '[' ? optional_argument
+	                                 : required_argument;
 }
 
 /* What there is to know of an option: the values it can have, and its help; to be freed. */
@@ -122,6 +131,18 @@ usage(const NwSubcommand *self)
 	}
 }
 
+/*
+ * Take the next word as an option's value that may be left out, where it is a number:
+ * getopt_long() takes only what stands behind an equals sign.
+ */
+static void
+take_number(const struct option *o, int argc, char **argv)
+{
+	if (o->has_arg == optional_argument && optarg == NULL && optind < argc &&
+	    (argv[optind][0] == '.' || (argv[optind][0] >= '0' && argv[optind][0] <= '9')))
+		optarg = argv[optind++];
+}
+
 /* Make the table that getopt_long() wants; to be freed. */
 static struct option *
 long_options(const NwSubcommand *self)
@@ -136,8 +157,8 @@ long_options(const NwSubcommand *self)
 	n = 0;
 	for (int i = 0; (o = nw_option(self, i)) != NULL; i++)
 		if (o->name != NULL)
-			list[n++] = (struct option) {nw_option_name(self, o),
-			                             o->value ? required_argument : no_argument, NULL, o->code};
+			list[n++] =
+				(struct option) {nw_option_name(self, o), nw_option_argument(o), NULL, o->code};
 	return list;
 }
 
@@ -258,11 +279,12 @@ nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOption
 {
 	struct option *list = long_options(self);
 	int code;
+	int which = 0;
 
 	n_words = argc;
 	words = argv;
 	opterr = 0;
-	while ((code = getopt_long(argc, argv, "", list, NULL)) != -1)
+	while ((code = getopt_long(argc, argv, "", list, &which)) != -1)
 	{
 		if (code == NW_OPT_HELP)
 		{
@@ -272,6 +294,7 @@ nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOption
 		if (code == '?')
 			nw_usage_error(self->name, "unknown option, or one without its value: \"%s\"",
 			               argv[optind - 1]);
+		take_number(&list[which], argc, argv);
 		if (!take_dataset_option(self->name, code, dataset))
 			self->take(into, code);
 	}

@@ -34,7 +34,8 @@ typedef struct NwOption
 {
 	const char *name;           /* NULL: no option, but the heading over those that follow */
 	int code;                   /* what it is known by once it is read */
-	const char *value;          /* what its value is called; FILE and DIR are completed as such */
+	const char *value;          /* what its value is called; FILE and DIR are completed as such;
+	                             * in brackets: a number that may be left out */
 	const char *help;           /* what it does, its default in brackets; or the heading */
 	const char *(*word)(int i); /* the values it can have, up to NULL; they precede `help` */
 } NwOption;
@@ -54,6 +55,7 @@ typedef struct NwSubcommand
 
 const NwOption *nw_option(const NwSubcommand *self, int i);
 const char *nw_option_name(const NwSubcommand *self, const NwOption *option);
+int nw_option_argument(const NwOption *option);
 char *nw_option_text(const NwOption *option);
 
 int nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOptions *dataset,

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/options.h"
 #include "cli/train_options.h"
+#include "data/jitter.h"
 #include "net/builtin.h"
 #include "net/model.h"
 #include "run/best.h"
@@ -43,6 +44,9 @@ enum
 	OPT_CROP,
 	OPT_FLIP,
 	OPT_NO_FLIP,
+	OPT_RESIZE,
+	OPT_BOX,
+	OPT_JITTER,
 	OPT_SEED,
 	OPT_DEVICE,
 	OPT_THREADS,
@@ -115,10 +119,21 @@ static const NwOption options[] = {
      "steps after which it is divided by 10 (half, three quarters)", NULL},
 	{"momentum", OPT_MOMENTUM, "X", "of the update (0.9)", NULL},
 	{"weight-decay", OPT_DECAY, "X", "of the update (0.0001)", NULL},
-	{"crop", OPT_CROP, "N", "move images by up to N pixels at random (an eighth; cnn 0)", NULL},
+	{"seed", OPT_SEED, "N", "of first weights, samples and changes (0)", NULL},
+
+	{NULL, 0, NULL, "Images, changed at random", NULL},
+	{"crop", OPT_CROP, "N",
+     "move images by up to N pixels at random (an eighth; cnn, and where they are cut, 0)", NULL},
 	{"flip", OPT_FLIP, NULL, "mirror half of the images (all but cnn)", NULL},
 	{"no-flip", OPT_NO_FLIP, NULL, "mirror none (cnn)", NULL},
-	{"seed", OPT_SEED, "N", "of first weights, samples and moves (0)", NULL},
+	{"resize", OPT_RESIZE, "N",
+     "scale the shorter side to N, and cut a window of --size at random (no margin)", NULL},
+	{"random-resized-crop", OPT_BOX, "[MIN]",
+     "resize a box of at least this share of the area to --size (none; MIN 0.08)", NULL},
+	{"jitter", OPT_JITTER, "B,C,S[,H]",
+     "change brightness, contrast and saturation by factors of 1 - X to 1 + X, and the hue by up "
+     "to H turns (no change)",
+     NULL},
 
 	{NULL, 0, NULL, "Held-out images, to judge the network by while it is trained", NULL},
 	{"val-images", OPT_VAL_IMAGES, "DIR", "a folder of them, beside --images", NULL},
@@ -190,6 +205,23 @@ take_validation(NwTrainSettings *o, int code)
 			o->patience = nw_parse_int(WHO, "patience", optarg, 1, 1000000);
 			break;
 	}
+}
+
+/* Read how far colours are changed. */
+static void
+take_jitter(NwJitter *j)
+{
+	int n;
+
+	*j = (NwJitter) {0};
+	n = nw_parse_list(WHO, "jitter", optarg, j->most, NW_JITTERS);
+
+	if (n < NW_HUE)
+		nw_usage_error(WHO, "option --jitter wants three or four numbers: B,C,S[,H]");
+	for (int i = 0; i < n; i++)
+		if (j->most[i] < 0 || j->most[i] > (i == NW_HUE ? 0.5 : 100))
+			nw_usage_error(WHO, "option --jitter wants numbers from 0 to 100, a hue to 0.5, not %g",
+			               j->most[i]);
 }
 
 static void
@@ -280,6 +312,16 @@ take(void *into, int code)
 			break;
 		case OPT_NO_FLIP:
 			o->flip = 0;
+			break;
+		case OPT_RESIZE:
+			o->augment.resize = (int) nw_parse_int(WHO, "resize", optarg, 8, 8192);
+			break;
+		case OPT_BOX:
+			o->augment.least =
+				optarg ? nw_parse_double(WHO, "random-resized-crop", optarg, 1e-4, 1) : 0.08;
+			break;
+		case OPT_JITTER:
+			take_jitter(&o->augment.jitter);
 			break;
 		case OPT_SEED:
 			o->seed = (uint64_t) nw_parse_int(WHO, "seed", optarg, 0, INT64_MAX);
@@ -400,6 +442,8 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 		nw_usage_error(WHO, "there is no architecture \"%s\"", o->arch);
 	if (o->head == NW_HEAD_FC && (o->supports || o->shared >= 0))
 		nw_usage_error(WHO, "--supports, --shared and --distinct go with --head nw");
+	if (o->crop > 0 && (o->augment.resize != 0 || o->augment.least > 0))
+		nw_usage_error(WHO, "--crop does not go with --resize and --random-resized-crop");
 	if (o->steps > 0 && o->epochs > 0)
 		nw_usage_error(WHO, "only one of --steps and --epochs can be given");
 	check_validation(o);

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/exif.h"
 #include "data/image.h"
 
 /* larger than any photograph, small enough that sizes cannot overflow */
@@ -144,6 +145,27 @@ decode_jpeg(const uint8_t *data, size_t len, int channels, int enough, NwImage *
 	return NULL;
 }
 
+/*
+ * Say whether a chunk before the pixels leads out of the file: libpng asks for as much
+ * memory as a chunk says that it has, before it reads it.
+ */
+static bool
+png_is_cut(const uint8_t *data, size_t len)
+{
+	size_t at = 8;
+
+	while (len - at >= 8 && memcmp(data + at + 4, "IDAT", 4) != 0)
+	{
+		const uint8_t *p = data + at;
+		size_t chunk = (size_t) p[0] << 24 | (size_t) p[1] << 16 | (size_t) p[2] << 8 | p[3];
+
+		if (chunk + 12 > len - at)
+			return true;
+		at += chunk + 12;
+	}
+	return false;
+}
+
 /* Decode a PNG, transparent parts over white. */
 static char *
 decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
@@ -152,6 +174,8 @@ decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
 	png_color white = {255, 255, 255};
 	const char *why;
 
+	if (png_is_cut(data, len))
+		return nw_strdup("the file ends too early");
 	if (!png_image_begin_read_from_memory(&png, data, len))
 		return nw_strdup(png.message);
 	why = refuse_size(png.width, png.height, len, PNG_PIXELS);
@@ -173,20 +197,69 @@ decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
 	return NULL;
 }
 
-/* Decode a JPEG or PNG, told by its first bytes; why not (to be freed), else NULL. */
+/* Turn an image by EXIF's number: from 5 on rows become columns, others are mirrored. */
+static void
+turn(NwImage *image, int orientation)
+{
+	ptrdiff_t col = image->channels;
+	ptrdiff_t row = col * image->width;
+	const uint8_t *from = image->pixels;
+	NwImage turned = *image;
+	uint8_t *to;
+
+	if (orientation == 1)
+		return;
+	if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)
+	{
+		from += (image->height - 1) * row;
+		row = -row;
+	}
+	if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
+	{
+		from += (image->width - 1) * col;
+		col = -col;
+	}
+	if (orientation >= 5)
+	{
+		ptrdiff_t was = row;
+
+		row = col;
+		col = was;
+		turned.height = image->width;
+		turned.width = image->height;
+	}
+	to = turned.pixels =
+		nw_alloc((size_t) turned.height * (size_t) turned.width * (size_t) turned.channels);
+	for (int y = 0; y < turned.height; y++)
+		for (int x = 0; x < turned.width; x++)
+			for (int c = 0; c < turned.channels; c++)
+				*to++ = from[y * row + x * col + c];
+	nw_image_free(image);
+	*image = turned;
+}
+
+/*
+ * Decode a JPEG or PNG, told by its first bytes, and turn it as its EXIF block says;
+ * why not (to be freed), else NULL.
+ */
 char *
 nw_image_decode(const void *data, size_t len, int channels, int enough, NwImage *out)
 {
 	const uint8_t *p = data;
+	char *why;
 
 	*out = (NwImage) {0};
 	if (len == 0)
 		return nw_strdup("the file is empty");
 	if (len > 2 && p[0] == 0xff && p[1] == 0xd8)
-		return decode_jpeg(data, len, channels, enough, out);
-	if (len > 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0)
-		return decode_png(data, len, channels, out);
-	return nw_strdup("neither JPEG nor PNG");
+		why = decode_jpeg(data, len, channels, enough, out);
+	else if (len > 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0)
+		why = decode_png(data, len, channels, out);
+	else
+		why = nw_strdup("neither JPEG nor PNG");
+	if (why == NULL)
+		turn(out, nw_exif_orientation(data, len));
+	return why;
 }
 
 void
@@ -265,31 +338,18 @@ copy_pixel(const float *in, int from, uint8_t *out, int to)
 	}
 }
 
-/* Resize so that the target is covered, and cut the centre: into [height, width, channels]. */
-void
-nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out)
+/* Make [height, width, channels] of an image by the taps of its rows and columns. */
+static void
+resample(const NwImage *image, const Taps *rows, const Taps *cols, int height, int width,
+         int channels, uint8_t *out)
 {
 	int ch = image->channels;
-	double scale_h = (double) image->height / (pre->height * pre->zoom);
-	double scale_w = (double) image->width / (pre->width * pre->zoom);
-	double scale = scale_h < scale_w ? scale_h : scale_w;
-	double box_h = pre->height * scale;
-	double box_w = pre->width * scale;
-	Taps *rows;
-	Taps *cols;
-	float *mid;
+	int top = rows[0].first;
+	int bottom = rows[height - 1].first + rows[height - 1].n;
+	float *mid = nw_alloc((size_t) (bottom - top) * (size_t) width * (size_t) ch * sizeof(float));
 
-	if (image->height == pre->height && image->width == pre->width && ch == pre->channels &&
-	    pre->zoom == 1)
-	{
-		memcpy(out, image->pixels, (size_t) image->height * (size_t) image->width * (size_t) ch);
-		return;
-	}
-	rows = make_taps(image->height, pre->height, (image->height - box_h) / 2, box_h);
-	cols = make_taps(image->width, pre->width, (image->width - box_w) / 2, box_w);
-	mid = nw_alloc((size_t) image->height * (size_t) pre->width * (size_t) ch * sizeof(float));
-	for (int y = 0; y < image->height; y++)
-		for (int x = 0; x < pre->width; x++)
+	for (int y = top; y < bottom; y++)
+		for (int x = 0; x < width; x++)
 			for (int c = 0; c < ch; c++)
 			{
 				const uint8_t *p =
@@ -299,26 +359,83 @@ nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out)
 
 				for (int j = 0; j < cols[x].n; j++)
 					sum += cols[x].weight[j] * p[j * ch];
-				mid[((size_t) y * (size_t) pre->width + (size_t) x) * (size_t) ch + (size_t) c] =
+				mid[((size_t) (y - top) * (size_t) width + (size_t) x) * (size_t) ch + (size_t) c] =
 					sum;
 			}
-	for (int y = 0; y < pre->height; y++)
-		for (int x = 0; x < pre->width; x++)
+	for (int y = 0; y < height; y++)
+		for (int x = 0; x < width; x++)
 		{
 			float v[3] = {0, 0, 0};
 
 			for (int j = 0; j < rows[y].n; j++)
 				for (int c = 0; c < ch; c++)
 					v[c] += rows[y].weight[j] *
-					        mid[((size_t) (rows[y].first + j) * (size_t) pre->width + (size_t) x) *
+					        mid[((size_t) (rows[y].first + j - top) * (size_t) width + (size_t) x) *
 					                (size_t) ch +
 					            (size_t) c];
-			copy_pixel(v, ch,
-			           out +
-			               ((size_t) y * (size_t) pre->width + (size_t) x) * (size_t) pre->channels,
-			           pre->channels);
+			copy_pixel(v, ch, out + ((size_t) y * (size_t) width + (size_t) x) * (size_t) channels,
+			           channels);
 		}
 	free(mid);
+}
+
+/* Resize so that the target is covered, and cut the centre: into [height, width, channels]. */
+void
+nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out)
+{
+	double scale_h = (double) image->height / (pre->height * pre->zoom);
+	double scale_w = (double) image->width / (pre->width * pre->zoom);
+	double scale = scale_h < scale_w ? scale_h : scale_w;
+	double box_h = pre->height * scale;
+	double box_w = pre->width * scale;
+	Taps *rows;
+	Taps *cols;
+
+	if (image->height == pre->height && image->width == pre->width &&
+	    image->channels == pre->channels && pre->zoom == 1)
+	{
+		memcpy(out, image->pixels,
+		       (size_t) image->height * (size_t) image->width * (size_t) image->channels);
+		return;
+	}
+	rows = make_taps(image->height, pre->height, (image->height - box_h) / 2, box_h);
+	cols = make_taps(image->width, pre->width, (image->width - box_w) / 2, box_w);
+	resample(image, rows, cols, pre->height, pre->width, pre->channels, out);
+	free_taps(rows, pre->height);
+	free_taps(cols, pre->width);
+}
+
+/* Make the taps of a part of an axis, as if there were nothing around it. */
+static Taps *
+part_taps(int first, int length, int to)
+{
+	Taps *taps = make_taps(length, to, 0, length);
+
+	for (int i = 0; i < to; i++)
+		taps[i].first += first;
+	return taps;
+}
+
+/* Cut a box out of an image, and resize it to the model's input: [height, width, channels]. */
+void
+nw_image_cut(const NwImage *image, NwBox box, const NwPreprocess *pre, uint8_t *out)
+{
+	size_t line = (size_t) pre->width * (size_t) pre->channels;
+	Taps *rows;
+	Taps *cols;
+
+	if (box.height == pre->height && box.width == pre->width && image->channels == pre->channels)
+	{
+		for (int y = 0; y < box.height; y++)
+			memcpy(out + (size_t) y * line,
+			       image->pixels + ((size_t) (box.y + y) * (size_t) image->width + (size_t) box.x) *
+			                           (size_t) image->channels,
+			       line);
+		return;
+	}
+	rows = part_taps(box.y, box.height, pre->height);
+	cols = part_taps(box.x, box.width, pre->width);
+	resample(image, rows, cols, pre->height, pre->width, pre->channels, out);
 	free_taps(rows, pre->height);
 	free_taps(cols, pre->width);
 }

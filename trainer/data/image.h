@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define NW_MAX_ZOOM 64 /* of a model's input: larger images are not resized for it */
+
 /* pixels [height, width, channels], one byte each; channels 1 (grey) or 3 (RGB) */
 typedef struct NwImage
 {
@@ -16,6 +18,15 @@ typedef struct NwImage
 	int channels;
 	uint8_t *pixels;
 } NwImage;
+
+/* a part of an image: its upper left corner, and its size */
+typedef struct NwBox
+{
+	int y;
+	int x;
+	int height;
+	int width;
+} NwBox;
 
 /* what a model does to an image before it sees it */
 typedef struct NwPreprocess
@@ -38,6 +49,7 @@ nw_preprocess_size(const NwPreprocess *pre)
 char *nw_image_decode(const void *data, size_t len, int channels, int enough, NwImage *out);
 void nw_image_free(NwImage *image);
 void nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out);
+void nw_image_cut(const NwImage *image, NwBox box, const NwPreprocess *pre, uint8_t *out);
 void nw_image_tensor(const uint8_t *pixels, const NwPreprocess *pre, int dy, int dx, bool mirror,
                      float *out);
 

@@ -24,7 +24,6 @@
 #include "run/embedder.h"
 
 #define MAX_SIDE 8192 /* of images, as on the command line */
-#define MAX_ZOOM 64
 #define MAX_BATCH_FLOATS (INT64_C(1) << 28)
 
 /* Read up to three numbers from a metadata entry; their number. */
@@ -209,7 +208,7 @@ settle_preprocess(NwEmbedder *e, const NwEmbedderOptions *o)
 		zoom = strtod(nw_meta_get(&e->meta, "nwhead.zoom"), NULL);
 	if (o->resize)
 		zoom = (double) o->resize / (p->height < p->width ? p->height : p->width);
-	p->zoom = zoom >= 1 ? fmin(zoom, MAX_ZOOM) : 1;
+	p->zoom = zoom >= 1 ? fmin(zoom, NW_MAX_ZOOM) : 1;
 	for (int i = 0; i < 3; i++)
 		p->std[i] = 1;
 	meta_numbers(&e->meta, "nwhead.mean", p->mean);

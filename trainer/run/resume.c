@@ -16,12 +16,12 @@
 
 #define EXTENDED_KEY "extended"
 
-/* End with a setting that differs; NULL where it is the usual one, which is not noted. */
+/* End with a setting that differs; NULL where it is not noted. */
 static void
 refuse(const char *path, const char *key, const char *was, const char *is)
 {
 	nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is %s", path, key,
-	         was ? was : "as usual", is ? is : "as usual");
+	         was ? was : "not there", is ? is : "not there");
 }
 
 /* Refuse settings that are not the checkpoint's. */

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/message.h"
 #include "base/random.h"
+#include "data/augment.h"
 #include "data/batch_spec.h"
 #include "data/dataset.h"
 #include "data/fitted.h"
@@ -43,6 +44,7 @@
 #include "run/validation.h"
 
 #define STREAM_AUGMENT 3
+#define STREAM_IMAGES 4
 #define BATCHES_AHEAD 3
 
 /* a batch on its way from the thread that makes it to the step that uses it */
@@ -83,25 +85,29 @@ on_signal(int signo)
 	interrupted = 1;
 }
 
-/* Make the batch of a step: choose images, then move and mirror them at random. */
+/* Make the batch of a step: choose images, then change them at random, each by draws of its own. */
 static char *
 fill_batch(void *arg, int64_t step, void *slot)
 {
 	Run *run = arg;
 	Batch *b = slot;
 	NwRandom r = nw_random(run->o->seed, STREAM_AUGMENT, (uint64_t) step);
+	NwRandom images = nw_random(run->o->seed, STREAM_IMAGES, (uint64_t) step);
+	uint64_t key = nw_random_next(&images);
 	size_t size = nw_preprocess_size(&run->pre);
 	char *why = nw_sampler_draw(run->sampler, step, &b->choice);
 
 	for (int i = 0; i < nw_batch_images(&run->batch) && why == NULL; i++)
 	{
 		int reach = 2 * run->o->crop + 1;
-		int dy = (int) nw_random_below(&r, (uint32_t) reach) - run->o->crop;
-		int dx = (int) nw_random_below(&r, (uint32_t) reach) - run->o->crop;
-		bool mirror = run->o->flip && nw_random_below(&r, 2);
+		NwMove move;
 
-		why = nw_fitted_tensor(run->fitted, b->choice.image[i], dy, dx, mirror,
-		                       b->images + (size_t) i * size);
+		move.dy = (int) nw_random_below(&r, (uint32_t) reach) - run->o->crop;
+		move.dx = (int) nw_random_below(&r, (uint32_t) reach) - run->o->crop;
+		move.mirror = run->o->flip && nw_random_below(&r, 2);
+		why = nw_augmented_tensor(run->fitted, &run->o->augment, b->choice.image[i], move,
+		                          nw_random(key, STREAM_IMAGES, (uint64_t) i),
+		                          b->images + (size_t) i * size);
 	}
 	return why;
 }
@@ -114,12 +120,15 @@ prepare_images(Run *run)
 	NwPreprocess *p = &run->pre;
 
 	*p = (NwPreprocess) {.channels = o->channels, .height = o->size, .width = o->size, .zoom = 1};
+	if (o->augment.resize > 0)
+		p->zoom = (double) o->augment.resize / o->size;
 	if ((o->n_mean && o->n_mean != o->channels) || (o->n_std && o->n_std != o->channels))
 		nw_usage_error("train", "--mean and --std want %d numbers", o->channels);
 	for (int i = 0; i < 3; i++)
 		p->std[i] = 1;
-	run->fitted =
-		nw_fitted_new(run->dataset, p, nw_validation_memory(&run->val, run->dataset, false));
+	run->fitted = nw_fitted_new(run->dataset, p,
+	                            nw_validation_memory(&run->val, run->dataset, run->dataset->n));
+	nw_augment_keep(&o->augment, run->fitted);
 	nw_fitted_statistics(run->fitted, p->mean, p->std);
 	if (o->n_mean)
 		memcpy(p->mean, o->mean, sizeof(p->mean));
@@ -291,8 +300,8 @@ validate(Run *run, int64_t step)
 	double start = nw_now();
 
 	nw_step_runner_fetch(run->runner);
-	if (!nw_validation_run(&run->val, run->rt, run->device, &run->model, &run->states, run->fitted,
-	                       step, &interrupted))
+	if (!nw_validation_run(&run->val, run->rt, run->device, &run->model, &run->states, step,
+	                       &interrupted))
 		return;
 	nw_train_log_validation(&run->log, step, &b->last, nw_now() - start);
 	take_note(run);

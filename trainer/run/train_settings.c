@@ -6,7 +6,10 @@
 #include "base/message.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "data/augment.h"
 #include "data/dataset.h"
+#include "data/image.h"
+#include "data/jitter.h"
 #include "data/sampler.h"
 #include "graph/meta.h"
 #include "net/builtin.h"
@@ -63,8 +66,13 @@ nw_train_complete(NwTrainSettings *o, const NwDataset *d)
 		o->drops[0] = (double) (o->steps / 2);
 		o->drops[1] = (double) (o->steps * 3 / 4);
 	}
+	if (o->augment.resize != 0 &&
+	    (o->augment.resize < o->size || o->augment.resize > NW_MAX_ZOOM * o->size))
+		nw_fatal(
+			"images of %d x %d cannot be cut from images of %d: --resize must be from %d to %d",
+			o->size, o->size, o->augment.resize, o->size, NW_MAX_ZOOM * o->size);
 	if (o->crop < 0)
-		o->crop = cnn ? 0 : o->size / 8;
+		o->crop = cnn || o->augment.resize != 0 || o->augment.least > 0 ? 0 : o->size / 8;
 	if (o->flip < 0)
 		o->flip = !cnn;
 	if (o->val_every == 0)
@@ -142,6 +150,12 @@ nw_train_describe(const NwTrainSettings *o, const NwDataset *d, const NwDataset 
 	nw_meta_set(m, "flip", "%d", o->flip);
 	set_numbers(m, "mean", o->mean, o->n_mean);
 	set_numbers(m, "std", o->std, o->n_std);
+	if (o->augment.resize != 0)
+		nw_meta_set(m, "resize", "%d", o->augment.resize);
+	if (o->augment.least > 0)
+		nw_meta_set(m, "random-resized-crop", "%.17g", o->augment.least);
+	if (nw_jitter_any(&o->augment.jitter))
+		set_numbers(m, "jitter", o->augment.jitter.most, NW_JITTERS);
 	nw_meta_set(m, "seed", "%llu", (unsigned long long) o->seed);
 	if (held != NULL)
 		describe_validation(o, held, m);

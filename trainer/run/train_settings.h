@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "data/augment.h"
 #include "data/dataset.h"
 #include "graph/meta.h"
 #include "net/model.h"
@@ -44,8 +45,9 @@ typedef struct NwTrainSettings
 	double momentum;
 	double weight_decay;
 	double smoothing; /* of labels */
-	int crop;         /* most pixels an image is moved; -1: an eighth of its side */
-	int flip;         /* mirror at random; -1: as the architecture has it */
+	int crop; /* most pixels an image is moved; -1: an eighth of its side, or 0 where it is cut */
+	int flip; /* mirror at random; -1: as the architecture has it */
+	NwAugment augment; /* what else is changed at random */
 	uint64_t seed;
 	NwDevice device;
 	int threads;              /* 0: one for each core */

@@ -30,25 +30,36 @@ nw_validation_open(NwValidation *v, const NwTrainSettings *o, NwDataset *trainin
 		nw_dataset_whole(v->held);
 }
 
-/* Return the bytes that the training images, or those held out, may take of what all may. */
-size_t
-nw_validation_memory(const NwValidation *v, const NwDataset *training, bool held)
+/* Say whether training keeps its images otherwise than the model wants them. */
+static bool
+kept_otherwise(const NwTrainSettings *o)
 {
-	double all = (double) training->n + (v->held ? (double) v->held->n : 0);
-	double mine = (double) (held ? v->held->n : training->n);
-
-	return (size_t) ((double) v->o->kept_mb * 0x1p20 * (mine / all));
+	return o->augment.resize != 0 || o->augment.least > 0;
 }
 
-/* Prepare to fit the held-out images as those to train on are. */
+/* Return the bytes that so many images may take of what all may. */
+size_t
+nw_validation_memory(const NwValidation *v, const NwDataset *training, int64_t images)
+{
+	int64_t all = training->n;
+
+	if (v->held != NULL)
+		all += v->held->n + (kept_otherwise(v->o) ? training->n : 0);
+	return (size_t) ((double) v->o->kept_mb * 0x1p20 * ((double) images / (double) all));
+}
+
+/* Prepare to fit the held-out images, and those that answer, as the model wants them. */
 void
-nw_validation_prepare(NwValidation *v, const NwFitted *training)
+nw_validation_prepare(NwValidation *v, NwFitted *training)
 {
 	const NwDataset *d = training->dataset;
 
 	if (v->held == NULL)
 		return;
-	v->fitted = nw_fitted_new(v->held, &training->pre, nw_validation_memory(v, d, true));
+	v->fitted = nw_fitted_new(v->held, &training->pre, nw_validation_memory(v, d, v->held->n));
+	v->own = kept_otherwise(v->o);
+	v->answering =
+		v->own ? nw_fitted_new(d, &training->pre, nw_validation_memory(v, d, d->n)) : training;
 	v->supports = nw_stratified_sample(d, v->o->val_supports, &v->n_supports);
 }
 
@@ -75,10 +86,9 @@ nw_validation_next(const NwValidation *v, int64_t step)
  */
 bool
 nw_validation_run(NwValidation *v, NwRuntime *rt, NwDevice device, const NwModelSpec *model,
-                  NwStates *states, NwFitted *training, int64_t step,
-                  const volatile sig_atomic_t *stop)
+                  NwStates *states, int64_t step, const volatile sig_atomic_t *stop)
 {
-	NwJudge judge = {rt, device, model, v->fitted, training, v->supports, v->n_supports};
+	NwJudge judge = {rt, device, model, v->fitted, v->answering, v->supports, v->n_supports};
 	NwFigures figures;
 
 	if (!nw_judge_network(&judge, states, stop, &figures))
@@ -105,6 +115,8 @@ nw_validation_close(NwValidation *v)
 		return;
 	nw_states_free(&v->best.states);
 	nw_fitted_free(v->fitted);
+	if (v->own)
+		nw_fitted_free(v->answering);
 	nw_dataset_free(v->held);
 	free(v->supports);
 }
