@@ -250,9 +250,9 @@ bash(const NwSubcommand *const *commands)
 	       "\t\tat=$((at - 1))\n"
 	       "\tfi\n"
 	       "\tbefore=${COMP_WORDS[at]}\n"
-	       "\t# --idx takes two files\n"
-	       "\tif ((at > 1)) && [[ ${COMP_WORDS[at - 1]} = --idx ]]; then\n"
-	       "\t\tbefore=--idx\n"
+	       "\t# --idx and --val-idx take two files\n"
+	       "\tif ((at > 1)) && [[ ${COMP_WORDS[at - 1]} = --*idx ]]; then\n"
+	       "\t\tbefore=${COMP_WORDS[at - 1]}\n"
 	       "\tfi\n"
 	       "\tif ((COMP_CWORD == 1)); then\n"
 	       "\t\tbefore=\n"
@@ -313,7 +313,7 @@ zsh_command(const NwSubcommand *command)
 			print_words(o);
 			putchar(')');
 		}
-		else if (o->code == NW_OPT_IDX)
+		else if (o->value != NULL && strcmp(o->value, "FILE FILE") == 0)
 			printf(":images:_files:labels:_files");
 		else if (o->value != NULL)
 			printf("%s:%s:%s", nw_option_argument(o) == optional_argument ? ":" : "", o->value,

@@ -31,6 +31,10 @@ static const NwOption dataset_options[] = {
 	{"subset-seed", NW_OPT_SUBSET_SEED, "N", "which ones (0)", NULL},
 	{NULL, 0, NULL, NULL, NULL}};
 
+/* the command line that getopt_long() is reading */
+static int n_words;
+static char **words;
+
 static const NwOption help_option = {"help", NW_OPT_HELP, NULL, "show this, and end", NULL};
 
 #define NAME_COLUMNS 28 /* of an option and its value in the help */
@@ -222,6 +226,15 @@ nw_parse_word(const char *subcommand, const char *option, const char *text,
 	nw_usage_error(subcommand, "option --%s wants %s, not \"%s\"", option, known.data, text);
 }
 
+/* Take the word that follows an option's value: the second one of a pair of files. */
+const char *
+nw_second_value(const char *subcommand, const char *option)
+{
+	if (optind >= n_words || words[optind][0] == '-')
+		nw_usage_error(subcommand, "option --%s takes two files: IMAGES LABELS", option);
+	return words[optind++];
+}
+
 NwDevice
 nw_parse_device(const char *subcommand, const char *text)
 {
@@ -235,7 +248,7 @@ nw_parse_device(const char *subcommand, const char *text)
 
 /* Take an option that says where images come from; false where it is not one. */
 static bool
-take_dataset_option(const char *subcommand, int code, int argc, char **argv, NwDatasetOptions *into)
+take_dataset_option(const char *subcommand, int code, NwDatasetOptions *into)
 {
 	switch (code)
 	{
@@ -243,10 +256,8 @@ take_dataset_option(const char *subcommand, int code, int argc, char **argv, NwD
 			into->folder = optarg;
 			return true;
 		case NW_OPT_IDX:
-			if (optind >= argc || argv[optind][0] == '-')
-				nw_usage_error(subcommand, "option --idx takes two files: IMAGES LABELS");
 			into->idx_images = optarg;
-			into->idx_labels = argv[optind++];
+			into->idx_labels = nw_second_value(subcommand, "idx");
 			return true;
 		case NW_OPT_TABLE:
 			into->table = optarg;
@@ -287,6 +298,8 @@ nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOption
 	int code;
 	int which = 0;
 
+	n_words = argc;
+	words = argv;
 	opterr = 0;
 	while ((code = getopt_long(argc, argv, "", list, &which)) != -1)
 	{
@@ -299,7 +312,7 @@ nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOption
 			nw_usage_error(self->name, "unknown option, or one without its value: \"%s\"",
 			               argv[optind - 1]);
 		take_number(&list[which], argc, argv);
-		if (!take_dataset_option(self->name, code, argc, argv, dataset))
+		if (!take_dataset_option(self->name, code, dataset))
 			self->take(into, code);
 	}
 	if (optind < argc && self->operands == NULL)

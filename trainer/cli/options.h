@@ -70,6 +70,7 @@ int nw_parse_list(const char *subcommand, const char *option, const char *text, 
                   int max);
 int nw_parse_word(const char *subcommand, const char *option, const char *text,
                   const char *(*word)(int i));
+const char *nw_second_value(const char *subcommand, const char *option);
 NwDevice nw_parse_device(const char *subcommand, const char *text);
 
 #endif

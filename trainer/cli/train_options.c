@@ -13,6 +13,7 @@
 #include "net/kernel.h"
 #include "net/model.h"
 #include "net/optimizer.h"
+#include "run/best.h"
 #include "run/train_settings.h"
 
 #define WHO "train"
@@ -65,7 +66,18 @@ enum
 	OPT_LOG,
 	OPT_LOG_EVERY,
 	OPT_PROFILE,
-	OPT_QUIET
+	OPT_QUIET,
+	OPT_EPOCHS,
+	OPT_KEEP_CHECKPOINT,
+	OPT_VAL_IMAGES,
+	OPT_VAL_IDX,
+	OPT_VAL_TABLE,
+	OPT_VAL_SHARE,
+	OPT_VAL_SEED,
+	OPT_VAL_EVERY,
+	OPT_VAL_SUPPORTS,
+	OPT_BEST_BY,
+	OPT_PATIENCE
 };
 
 /* The heads there are. */
@@ -102,7 +114,8 @@ static const NwOption options[] = {
      "images over 64)",
      NULL},
 	{"supports", OPT_SUPPORTS, "N",
-     "for each query, or for all with --shared (10; shared 250; cnn 64)", NULL},
+     "for each query, or for all with --shared (10; shared: two a class, 250 to 512; cnn 64 to 512)",
+     NULL},
 	{"distinct", OPT_DISTINCT, NULL, "supports for each query (all but cnn)", NULL},
 	{"shared", OPT_SHARED, NULL, "one set of supports for all queries of a step (cnn)", NULL},
 	{"kernel", OPT_KERNEL, "NAME", ": how the NW loss compares (euclidean)", nw_kernel_name},
@@ -113,6 +126,7 @@ static const NwOption options[] = {
 
 	{NULL, 0, NULL, "Schedule", NULL},
 	{"steps", OPT_STEPS, "N", "steps to train (40000; cnn 2000)", NULL},
+	{"epochs", OPT_EPOCHS, "N", "as many steps as ask about each image N times", NULL},
 	{"lr", OPT_LR, "X", "learning rate (nw 0.001, cnn 0.02; fc 0.1, cnn 0.05; adamw 0.001)", NULL},
 	{"schedule", OPT_SCHEDULE, "NAME", ": how it falls; cosine to 0 at the last step (drops)",
      nw_schedule_name},
@@ -141,6 +155,21 @@ static const NwOption options[] = {
      "to H turns (no change)",
      NULL},
 
+	{NULL, 0, NULL, "Held-out images, to judge the network by while it is trained", NULL},
+	{"val-images", OPT_VAL_IMAGES, "DIR", "a folder of them, beside --images", NULL},
+	{"val-idx", OPT_VAL_IDX, "FILE FILE", "two files of them, beside --idx", NULL},
+	{"val-table", OPT_VAL_TABLE, "REL", "a table of them, beside --table, with the same columns",
+     NULL},
+	{"val-share", OPT_VAL_SHARE, "X", "or this share of each class of the training images", NULL},
+	{"val-seed", OPT_VAL_SEED, "N", "which ones (0)", NULL},
+	{"val-every", OPT_VAL_EVERY, "N", "steps from one look to the next (500); also at the end",
+     NULL},
+	{"val-supports", OPT_VAL_SUPPORTS, "N",
+     "at most so many training images answer, evenly drawn (10000; 0: all)", NULL},
+	{"best-by", OPT_BEST_BY, "NAME", ": what makes a model the best, kept as FILE.best.onnx (nll)",
+     nw_best_by_name},
+	{"patience", OPT_PATIENCE, "N", "stop after N looks without a better model", NULL},
+
 	{NULL, 0, NULL, "Run", NULL},
 	{"out", OPT_OUT, "FILE.onnx", "the trained model", NULL},
 	{"device", OPT_DEVICE, "NAME", " (auto: the fastest that works)", nw_device_name},
@@ -148,13 +177,55 @@ static const NwOption options[] = {
 	{"cache", OPT_CACHE, "MB", "memory for decoded images (2048)", NULL},
 	{"checkpoint", OPT_CHECKPOINT, "FILE",
      "kept when interrupted, removed at the end (that of --out with .ckpt)", NULL},
+	{"keep-checkpoint", OPT_KEEP_CHECKPOINT, NULL, "keep it at the end, too", NULL},
 	{"checkpoint-every", OPT_EVERY, "N", "steps (1000)", NULL},
-	{"resume", OPT_RESUME, NULL, "go on from the checkpoint, to the same result", NULL},
-	{"log", OPT_LOG, "FILE", "JSON lines: step, loss, accuracy, lr, images_per_second", NULL},
+	{"resume", OPT_RESUME, NULL,
+     "go on from the checkpoint, to the same result, or with more --steps", NULL},
+	{"log", OPT_LOG, "FILE",
+     "JSON lines: step, loss, accuracy, lr, images_per_second; val_error, val_ece, val_nll", NULL},
 	{"log-every", OPT_LOG_EVERY, "N", "steps from one line to the next (50)", NULL},
 	{"profile", OPT_PROFILE, "PREFIX", "write ONNX Runtime's profile", NULL},
 	{"quiet", OPT_QUIET, NULL, "no progress", NULL},
 	{NULL, 0, NULL, NULL, NULL}};
+
+/* Take an option about held-out images. */
+static void
+take_validation(NwTrainSettings *o, int code)
+{
+	switch (code)
+	{
+		case OPT_VAL_IMAGES:
+			o->val.folder = optarg;
+			break;
+		case OPT_VAL_IDX:
+			o->val.idx_images = optarg;
+			o->val.idx_labels = nw_second_value(WHO, "val-idx");
+			break;
+		case OPT_VAL_TABLE:
+			o->val.table = optarg;
+			break;
+		case OPT_VAL_SHARE:
+			o->val_share = nw_parse_double(WHO, "val-share", optarg, 0.001, 0.9);
+			break;
+		case OPT_VAL_SEED:
+			o->val_seed = (uint64_t) nw_parse_int(WHO, "val-seed", optarg, 0, INT64_MAX);
+			break;
+		case OPT_VAL_EVERY:
+			o->val_every = nw_parse_int(WHO, "val-every", optarg, 1, INT64_MAX);
+			break;
+		case OPT_VAL_SUPPORTS:
+			o->val_supports = nw_parse_int(WHO, "val-supports", optarg, 0, INT64_MAX);
+			break;
+		case OPT_BEST_BY:
+			for (o->best_by = 0; strcmp(optarg, nw_best_by_name(o->best_by)) != 0; o->best_by++)
+				if (nw_best_by_name(o->best_by + 1) == NULL)
+					nw_usage_error(WHO, "option --best-by wants nll or error, not \"%s\"", optarg);
+			break;
+		case OPT_PATIENCE:
+			o->patience = nw_parse_int(WHO, "patience", optarg, 1, 1000000);
+			break;
+	}
+}
 
 /* Read how far colours are changed. */
 static void
@@ -344,6 +415,15 @@ take(void *into, int code)
 		case OPT_QUIET:
 			o->quiet = true;
 			break;
+		case OPT_EPOCHS:
+			o->epochs = nw_parse_int(WHO, "epochs", optarg, 1, 1000000);
+			break;
+		case OPT_KEEP_CHECKPOINT:
+			o->keep_checkpoint = true;
+			break;
+		default:
+			take_validation(o, code);
+			break;
 	}
 }
 
@@ -372,6 +452,40 @@ check_update(const NwTrainSettings *o)
 		nw_usage_error(WHO, "--lr-drops goes with --schedule drops");
 }
 
+/* Check that held-out images are named once, and of the same kind as those to train on. */
+static void
+check_validation(NwTrainSettings *o)
+{
+	NwDatasetOptions *v = &o->val;
+	int n = (v->folder != NULL) + (v->idx_images != NULL) + (v->table != NULL) + (o->val_share > 0);
+
+	if (n > 1)
+		nw_usage_error(
+			WHO, "only one of --val-images, --val-idx, --val-table and --val-share can be given");
+	if (n == 0 && (o->val_every > 0 || o->val_supports >= 0 || o->best_by >= 0 || o->patience > 0))
+		nw_usage_error(
+			WHO, "--val-every, --val-supports, --best-by and --patience need held-out images: "
+				 "give --val-images, --val-idx, --val-table or --val-share");
+	if (o->val_seed > 0 && o->val_share == 0)
+		nw_usage_error(WHO, "--val-seed goes with --val-share");
+	if (o->head == NW_HEAD_FC && o->val_supports >= 0)
+		nw_usage_error(WHO, "--val-supports goes with --head nw");
+	if ((v->folder && !o->dataset.folder) || (v->idx_images && !o->dataset.idx_images) ||
+	    (v->table && !o->dataset.table))
+		nw_usage_error(WHO, "--val-%s goes with --%s",
+		               v->folder       ? "images"
+		               : v->idx_images ? "idx"
+		                               : "table",
+		               v->folder       ? "images"
+		               : v->idx_images ? "idx"
+		                               : "table");
+	v->class_names = o->dataset.class_names;
+	v->image_column = o->dataset.image_column;
+	v->label_column = o->dataset.label_column;
+	v->id_column = o->dataset.id_column;
+	v->dsn = o->dataset.dsn;
+}
+
 void
 nw_train_options(int argc, char **argv, NwTrainSettings *o)
 {
@@ -385,7 +499,9 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 	                        .flip = -1,
 	                        .kept_mb = 2048,
 	                        .checkpoint_every = 1000,
-	                        .log_every = 50};
+	                        .log_every = 50,
+	                        .val_supports = -1,
+	                        .best_by = -1};
 	nw_options_read(&nw_train_command, argc, argv, &o->dataset, o);
 	nw_options_check_dataset(&nw_train_command, &o->dataset, true);
 	if (o->out == NULL)
@@ -405,6 +521,9 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 	if (o->head == NW_HEAD_FC && o->kernel_given)
 		nw_usage_error(WHO, "--kernel goes with --head nw");
 	check_update(o);
+	if (o->steps > 0 && o->epochs > 0)
+		nw_usage_error(WHO, "only one of --steps and --epochs can be given");
+	check_validation(o);
 	if (o->checkpoint == NULL)
 		o->checkpoint = nw_printf("%s.ckpt", o->out);
 }

@@ -19,6 +19,23 @@ compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *) a, *(char *const *) b);
 }
 
+static void
+free_classes(NwDataset *d)
+{
+	for (int i = 0; i < d->n_classes; i++)
+		free(d->classes[i]);
+	free(d->classes);
+}
+
+static void
+copy_classes(NwDataset *d, const NwDataset *from)
+{
+	d->n_classes = from->n_classes;
+	d->classes = nw_alloc((size_t) from->n_classes * sizeof(char *));
+	for (int i = 0; i < from->n_classes; i++)
+		d->classes[i] = nw_strdup(from->classes[i]);
+}
+
 /* Give each image its class by name, or NULL, and number the classes in byte order; takes the names
  * over. */
 void
@@ -48,6 +65,34 @@ nw_dataset_set_labels(NwDataset *d, char **names)
 	}
 	free(names);
 	free(sorted);
+}
+
+/* Number classes as another dataset does; one that it does not have, else NULL. */
+const char *
+nw_dataset_use_classes(NwDataset *d, const NwDataset *other)
+{
+	int *number = nw_alloc((size_t) d->n_classes * sizeof(int));
+	const char *unknown = NULL;
+
+	for (int c = 0; c < d->n_classes && unknown == NULL; c++)
+	{
+		char **found = bsearch(&d->classes[c], other->classes, (size_t) other->n_classes,
+		                       sizeof(char *), compare_names);
+
+		if (found == NULL)
+			unknown = d->classes[c];
+		else
+			number[c] = (int) (found - other->classes);
+	}
+	if (unknown == NULL)
+	{
+		for (int64_t i = 0; i < d->n; i++)
+			d->label[i] = number[d->label[i]];
+		free_classes(d);
+		copy_classes(d, other);
+	}
+	free(number);
+	return unknown;
 }
 
 /* Wait until a file that is being read is known to be sound. */
@@ -125,15 +170,65 @@ nw_dataset_keep(NwDataset *d, const bool *keep)
 	d->n = kept;
 }
 
+/*
+ * Take images out of a dataset into one of their own, in their order, with the same classes.
+ * Pixels of a file are shared: the new one is to be freed first.
+ */
+NwDataset *
+nw_dataset_split(NwDataset *d, const bool *out)
+{
+	NwDataset *part = nw_alloc(sizeof(NwDataset));
+	size_t room = (size_t) d->n;
+	bool *keep = nw_alloc(room);
+	int64_t n = 0;
+
+	*part = *d;
+	part->borrowed = true;
+	part->name = nw_strdup(d->name);
+	part->id_type = d->id_type ? nw_strdup(d->id_type) : NULL;
+	copy_classes(part, d);
+	part->label = nw_alloc(room * sizeof(int));
+	part->path = d->path ? nw_alloc0(room * sizeof(char *)) : NULL;
+	part->place = d->place ? nw_alloc0(room * sizeof(int64_t)) : NULL;
+	part->blob = d->blob ? nw_alloc0(room * sizeof(NwBuf)) : NULL;
+	part->id = d->id ? nw_alloc0(room * sizeof(NwBuf)) : NULL;
+	part->id_text = d->id_text ? nw_alloc0(room * sizeof(char *)) : NULL;
+	for (int64_t i = 0; i < d->n; i++)
+	{
+		keep[i] = !out[i];
+		if (keep[i])
+			continue;
+		part->label[n] = d->label[i];
+		if (d->path)
+		{
+			part->path[n] = d->path[i];
+			d->path[i] = NULL;
+		}
+		if (d->place)
+			part->place[n] = d->place[i];
+		if (d->blob)
+		{
+			part->blob[n] = d->blob[i];
+			part->id[n] = d->id[i];
+			part->id_text[n] = d->id_text[i];
+			d->blob[i] = d->id[i] = (NwBuf) {0};
+			d->id_text[i] = NULL;
+		}
+		n++;
+	}
+	part->n = n;
+	nw_dataset_keep(d, keep);
+	free(keep);
+	return part;
+}
+
 void
 nw_dataset_free(NwDataset *d)
 {
-	if (d->unpacker != NULL)
+	if (d->unpacker != NULL && !d->borrowed)
 		nw_unpacker_close(d->unpacker);
-	for (int i = 0; i < d->n_classes; i++)
-		free(d->classes[i]);
 	free_images(d, 0);
-	free(d->classes);
+	free_classes(d);
 	free(d->label);
 	free(d->path);
 	free(d->blob);
@@ -141,7 +236,8 @@ nw_dataset_free(NwDataset *d)
 	free(d->id_text);
 	free(d->id_type);
 	free(d->place);
-	free(d->pixels);
+	if (!d->borrowed)
+		free(d->pixels);
 	free(d->name);
 	free(d);
 }

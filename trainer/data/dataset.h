@@ -45,6 +45,7 @@ typedef struct NwDataset
 	/* a file's */
 	uint8_t *pixels;      /* [images of the file, height, width] */
 	NwUnpacker *unpacker; /* what reads them */
+	bool borrowed;        /* pixels and unpacker are another dataset's, which lives longer */
 	int64_t *place;       /* of each image: its number in the file */
 
 	/* a table's */
@@ -55,7 +56,9 @@ typedef struct NwDataset
 } NwDataset;
 
 void nw_dataset_set_labels(NwDataset *d, char **names);
+const char *nw_dataset_use_classes(NwDataset *d, const NwDataset *other);
 void nw_dataset_keep(NwDataset *d, const bool *keep);
+NwDataset *nw_dataset_split(NwDataset *d, const bool *out);
 void nw_dataset_whole(const NwDataset *d);
 const uint8_t *nw_dataset_pixels(const NwDataset *d, int64_t i);
 char *nw_dataset_image(const NwDataset *d, int64_t i, int channels, int enough, NwImage *out);

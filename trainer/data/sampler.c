@@ -19,11 +19,37 @@
 #define STREAM_EPOCH 2
 #define NOT_A_MEMBER (-1e9f)
 
-/* Return how many images of a class may be supports of a shared set: one is left to ask about. */
+/* Return how many of a class's images may be supports of a shared set: one is left to ask about. */
+static int64_t
+spare(int64_t images)
+{
+	return images > 1 ? images - 1 : images;
+}
+
 static int64_t
 capacity(const NwSampler *s, int c)
 {
-	return s->n_members[c] > 1 ? s->n_members[c] - 1 : s->n_members[c];
+	return spare(s->n_members[c]);
+}
+
+/*
+ * Return the usual number of shared supports: two of each class, but at least so many, at
+ * most NW_MOST_SHARED, and no more than the images allow.
+ */
+int
+nw_usual_shared_supports(const NwDataset *dataset, int least)
+{
+	int64_t *n = nw_alloc0((size_t) dataset->n_classes * sizeof(int64_t));
+	int64_t wanted = 2 * (int64_t) dataset->n_classes;
+	int64_t room = 0;
+
+	for (int64_t i = 0; i < dataset->n; i++)
+		n[dataset->label[i]]++;
+	for (int c = 0; c < dataset->n_classes; c++)
+		room += spare(n[c]);
+	free(n);
+	wanted = wanted < least ? least : wanted > NW_MOST_SHARED ? NW_MOST_SHARED : wanted;
+	return (int) (wanted < room ? wanted : room);
 }
 
 static void

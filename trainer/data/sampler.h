@@ -9,6 +9,8 @@
 #include "data/batch_spec.h"
 #include "data/dataset.h"
 
+#define NW_MOST_SHARED 512 /* supports of a step, unless more are asked for */
+
 typedef struct NwSampler
 {
 	const NwDataset *dataset;
@@ -30,6 +32,7 @@ typedef struct NwChoice
 	int *truth;     /* [queries]: the slot of the query's class */
 } NwChoice;
 
+int nw_usual_shared_supports(const NwDataset *dataset, int least);
 NwSampler *nw_sampler_new(const NwDataset *dataset, const NwBatchSpec *spec, double smoothing,
                           uint64_t seed);
 void nw_sampler_free(NwSampler *s);

@@ -1,23 +1,12 @@
 /*
  * net/kernel.h: how a query and a support are compared.
  */
-#ifndef NW_KERNEL_H
-#define NW_KERNEL_H
-
-#include <stdbool.h>
+#ifndef NW_NET_KERNEL_H
+#define NW_NET_KERNEL_H
 
 #include "data/batch_spec.h"
 #include "graph/graph.h"
-
-/* those of the extension */
-typedef enum NwKernel
-{
-	NW_EUCLIDEAN,
-	NW_GAUSSIAN,
-	NW_HYPERSPHERE,
-	NW_COSINE,
-	NW_DOT
-} NwKernel;
+#include "math/kernel.h"
 
 const char *nw_kernel_name(int i); /* NULL past the last one */
 double nw_kernel_tau(NwKernel kernel);

@@ -91,6 +91,32 @@ describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *p
 	nw_buf_free(&std);
 }
 
+/* Write a model as it is used, for batches of one size and without metadata. */
+void
+nw_export_bytes(const NwModelSpec *spec, NwStates *states, int64_t batch, NwBuf *out)
+{
+	NwGraph *g = inference_graph(spec, states, batch);
+
+	nw_graph_pack(g, NULL, false, out);
+	nw_graph_free(g);
+}
+
+/* Copy the states that an exported model is made of. */
+void
+nw_export_states(const NwModelSpec *spec, NwStates *states, NwStates *into)
+{
+	NwGraph *g = inference_graph(spec, states, 1);
+
+	for (int i = 0; i < g->n_tensors; i++)
+	{
+		const NwTensor *t = &g->tensor[i];
+
+		if (t->data != NULL && nw_state_find(states, t->name) != NULL)
+			nw_state_add(into, t->name, t->shape, t->data);
+	}
+	nw_graph_free(g);
+}
+
 void
 nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwPreprocess *pre,
           const NwDataset *dataset, const NwMetas *settings)

@@ -4,6 +4,9 @@
 #ifndef NW_EXPORT_H
 #define NW_EXPORT_H
 
+#include <stdint.h>
+
+#include "base/text.h"
 #include "data/dataset.h"
 #include "data/image.h"
 #include "graph/meta.h"
@@ -12,5 +15,7 @@
 
 void nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwPreprocess *pre,
                const NwDataset *dataset, const NwMetas *settings);
+void nw_export_bytes(const NwModelSpec *spec, NwStates *states, int64_t batch, NwBuf *out);
+void nw_export_states(const NwModelSpec *spec, NwStates *states, NwStates *into);
 
 #endif

@@ -72,6 +72,14 @@ nw_progress_bar_show(NwProgressBar *p, int64_t done, const char *note)
 	print(p, done, note);
 }
 
+/* Make room for a message. */
+void
+nw_progress_bar_clear(const NwProgressBar *p)
+{
+	if (p->terminal && !p->quiet)
+		fputs("\r\033[K", stderr);
+}
+
 /* Tell how far the work came in the end. */
 void
 nw_progress_bar_end(NwProgressBar *p, int64_t done, const char *note)

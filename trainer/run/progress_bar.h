@@ -20,6 +20,7 @@ typedef struct NwProgressBar
 
 NwProgressBar nw_progress_bar_start(const char *what, int64_t first, int64_t total, bool quiet);
 void nw_progress_bar_show(NwProgressBar *p, int64_t done, const char *note);
+void nw_progress_bar_clear(const NwProgressBar *p);
 void nw_progress_bar_end(NwProgressBar *p, int64_t done, const char *note);
 
 #endif

@@ -1,7 +1,6 @@
 /*
  * run/train.c: a training run.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +23,7 @@
 #include "graph/graph.h"
 #include "graph/meta.h"
 #include "graph/states.h"
+#include "math/predict.h"
 #include "net/backbone.h"
 #include "net/builtin.h"
 #include "net/model.h"
@@ -33,12 +33,16 @@
 #include "ort/probe.h"
 #include "ort/runtime.h"
 #include "run/batch_queue.h"
+#include "run/best.h"
 #include "run/checkpoint.h"
 #include "run/export.h"
 #include "run/progress_bar.h"
+#include "run/resume.h"
 #include "run/step_runner.h"
 #include "run/train.h"
+#include "run/train_log.h"
 #include "run/train_settings.h"
+#include "run/validation.h"
 
 #define STREAM_AUGMENT 3
 #define STREAM_IMAGES 4
@@ -65,7 +69,12 @@ typedef struct Run
 	NwMetas settings; /* what the result depends on */
 	NwRuntime *rt;
 	NwDevice device;
-	FILE *log;
+	NwStepRunner *runner;
+	NwValidation val;
+	NwTrainLog log;
+	NwProgressBar bar;
+	double smooth; /* the loss, smoothed; 0 before the first step */
+	char note[96]; /* beside the bar */
 } Run;
 
 static volatile sig_atomic_t interrupted;
@@ -118,7 +127,8 @@ prepare_images(Run *run)
 		nw_usage_error("train", "--mean and --std want %d numbers", o->channels);
 	for (int i = 0; i < 3; i++)
 		p->std[i] = 1;
-	run->fitted = nw_fitted_new(run->dataset, p, (size_t) o->kept_mb << 20);
+	run->fitted = nw_fitted_new(run->dataset, p,
+	                            nw_validation_memory(&run->val, run->dataset, run->dataset->n));
 	nw_augment_keep(&o->augment, run->fitted);
 	nw_fitted_statistics(run->fitted, p->mean, p->std);
 	if (o->n_mean)
@@ -129,6 +139,7 @@ prepare_images(Run *run)
 		if (p->std[i] <= 0)
 			nw_usage_error("train", "--std wants numbers above 0");
 	run->fitted->pre = *p;
+	nw_validation_prepare(&run->val, run->fitted);
 }
 
 /* Load the backbone and take its input's size where none was asked for. */
@@ -204,48 +215,43 @@ count_right(const Run *run, const NwChoice *c, const float *log_p)
 	return right;
 }
 
-/* what is told about the steps since the last line of the log */
-typedef struct Totals
-{
-	double loss;
-	int64_t right;
-	int64_t steps;
-	double since;
-} Totals;
-
-/* Write a line of the log, and begin to count anew. */
-static void
-write_log(Run *run, int64_t step, Totals *t)
-{
-	double now = nw_now();
-	double seconds = now - t->since;
-
-	if (run->log != NULL)
-	{
-		fprintf(
-			run->log,
-			"{\"step\":%lld,\"loss\":%.6g,\"accuracy\":%.4f,\"lr\":%g,\"images_per_second\":%.1f}\n",
-			(long long) step, t->loss / (double) t->steps,
-			(double) t->right / (double) (t->steps * run->batch.queries),
-			nw_train_lr(run->o, step - 1),
-			(double) (t->steps * nw_batch_images(&run->batch)) / seconds);
-		if (fflush(run->log) != 0)
-			nw_fatal("could not write to \"%s\": %s", run->o->log, strerror(errno));
-	}
-	*t = (Totals) {.since = now};
-}
-
 /* Keep the states so that the run can go on from here. */
 static void
-save_checkpoint(Run *run, NwStepRunner *runner, int64_t step)
+save_checkpoint(Run *run, int64_t step)
 {
-	nw_step_runner_fetch(runner);
-	nw_checkpoint_save(run->o->checkpoint, &run->states, &run->settings, step);
+	nw_step_runner_fetch(run->runner);
+	nw_checkpoint_save(run->o->checkpoint, &run->states, &run->val.best, &run->settings, step);
 }
 
-/* Run the steps; false if interrupted. */
-static bool
-run_steps(Run *run, NwStepRunner *runner, int64_t first)
+/* Write what is told beside the bar. */
+static void
+take_note(Run *run)
+{
+	const NwBest *b = &run->val.best;
+	int len = snprintf(run->note, sizeof(run->note), "loss %.4f", run->smooth);
+
+	if (b->seen > 0)
+		snprintf(run->note + len, sizeof(run->note) - (size_t) len,
+		         ", held out: error %.4f, nll %.4f", b->last.error, b->last.nll);
+}
+
+/* Count a step, and tell of it. */
+static void
+tell_step(Run *run, int64_t step, float loss, int right)
+{
+	const NwTrainSettings *o = run->o;
+
+	nw_train_log_step(&run->log, loss, right);
+	run->smooth = run->smooth == 0 ? loss : 0.98 * run->smooth + 0.02 * loss;
+	take_note(run);
+	nw_progress_bar_show(&run->bar, step, run->note);
+	if (step % o->log_every == 0 || step == o->steps)
+		nw_train_log_write(&run->log, step, nw_train_lr(o, step - 1));
+}
+
+/* Run steps up to `end`; the one that was reached, which is an earlier one if interrupted. */
+static int64_t
+run_steps(Run *run, int64_t first, int64_t end)
 {
 	const NwTrainSettings *o = run->o;
 	size_t size = nw_preprocess_size(&run->pre);
@@ -254,10 +260,6 @@ run_steps(Run *run, NwStepRunner *runner, int64_t first)
 	float *log_p =
 		nw_alloc((size_t) run->batch.queries * (size_t) run->batch.slots * sizeof(float));
 	NwBatchQueue *queue;
-	NwProgressBar bar;
-	Totals totals = {.since = nw_now()};
-	double smooth = 0;
-	char note[64] = "";
 	int64_t step;
 
 	for (int i = 0; i < BATCHES_AHEAD; i++)
@@ -266,9 +268,8 @@ run_steps(Run *run, NwStepRunner *runner, int64_t first)
 		batch[i].images = nw_alloc((size_t) nw_batch_images(&run->batch) * size * sizeof(float));
 		slots[i] = &batch[i];
 	}
-	queue = nw_batch_queue_start(fill_batch, run, first, o->steps, slots, BATCHES_AHEAD, 1);
-	bar = nw_progress_bar_start("step", first, o->steps, o->quiet);
-	for (step = first; step < o->steps && !interrupted; step++)
+	queue = nw_batch_queue_start(fill_batch, run, first, end, slots, BATCHES_AHEAD, 1);
+	for (step = first; step < end && !interrupted; step++)
 	{
 		Batch *b = nw_batch_queue_take(queue);
 		NwStepInputs in = {.images = b->images,
@@ -278,37 +279,114 @@ run_steps(Run *run, NwStepRunner *runner, int64_t first)
 		float loss;
 
 		nw_optimizer_corrections(&o->optimizer, step, in.corrections);
-		nw_step_runner_run(runner, &in, &loss, log_p);
+		nw_step_runner_run(run->runner, &in, &loss, log_p);
 		if (!(loss - loss == 0)) /* infinite, or not a number */
 			nw_fatal("the loss is no longer a number at step %lld: try a smaller --lr",
 			         (long long) step + 1);
-		totals.loss += loss;
-		totals.right += count_right(run, &b->choice, log_p);
-		totals.steps++;
+		tell_step(run, step + 1, loss, count_right(run, &b->choice, log_p));
 		nw_batch_queue_return(queue);
-		smooth = step == first ? loss : 0.98 * smooth + 0.02 * loss;
-		snprintf(note, sizeof(note), "loss %.4f", smooth);
-		nw_progress_bar_show(&bar, step + 1, note);
-		if ((step + 1) % o->log_every == 0 || step + 1 == o->steps)
-			write_log(run, step + 1, &totals);
 		if ((step + 1) % o->checkpoint_every == 0 && step + 1 < o->steps)
-			save_checkpoint(run, runner, step + 1);
+			save_checkpoint(run, step + 1);
 	}
 	nw_batch_queue_stop(queue);
-	nw_progress_bar_end(&bar, step, note);
-	if (step < o->steps)
-	{
-		save_checkpoint(run, runner, step);
-		nw_info("interrupted after step %lld; checkpoint kept in \"%s\", go on with --resume",
-		        (long long) step, o->checkpoint);
-	}
 	for (int i = 0; i < BATCHES_AHEAD; i++)
 	{
 		nw_choice_free(&batch[i].choice);
 		free(batch[i].images);
 	}
 	free(log_p);
-	return step == o->steps;
+	return step;
+}
+
+/* Judge the network by the held-out images, and tell of it. */
+static void
+validate(Run *run, int64_t step)
+{
+	const NwBest *b = &run->val.best;
+	double start = nw_now();
+
+	nw_step_runner_fetch(run->runner);
+	if (!nw_validation_run(&run->val, run->rt, run->device, &run->model, &run->states, step,
+	                       &interrupted))
+		return;
+	nw_train_log_validation(&run->log, step, &b->last, nw_now() - start);
+	take_note(run);
+	if (run->o->quiet)
+		return;
+	nw_progress_bar_clear(&run->bar);
+	nw_info("step %lld, held out: error %.4f, ECE %.4f, NLL %.4f%s", (long long) step,
+	        b->last.error, b->last.ece, b->last.nll, b->step == step ? " (best so far)" : "");
+}
+
+/* Train from a step on; false if interrupted. */
+static bool
+train(Run *run, int64_t first)
+{
+	const NwTrainSettings *o = run->o;
+	int64_t step = first;
+
+	nw_train_log_begin(&run->log);
+	run->bar = nw_progress_bar_start("step", first, o->steps, o->quiet);
+	for (;;)
+	{
+		if (nw_validation_due(&run->val, step))
+			validate(run, step);
+		if (step == o->steps || interrupted || nw_validation_stops(&run->val))
+			break;
+		step = run_steps(run, step, nw_validation_next(&run->val, step));
+	}
+	nw_progress_bar_end(&run->bar, step, run->note);
+	if (interrupted && (step < o->steps || nw_validation_due(&run->val, step)))
+	{
+		save_checkpoint(run, step);
+		nw_info("interrupted after step %lld; checkpoint kept in \"%s\", go on with --resume",
+		        (long long) step, o->checkpoint);
+		return false;
+	}
+	if (step < o->steps)
+	{
+		nw_train_log_stop(&run->log, step, run->val.best.step);
+		nw_info("stopped early after step %lld: no better model in %lld validations",
+		        (long long) step, (long long) run->val.best.since);
+	}
+	nw_step_runner_fetch(run->runner);
+	if (o->keep_checkpoint)
+		save_checkpoint(run, step);
+	return true;
+}
+
+/* Write a model, with its figures where it was judged. */
+static void
+export_model(Run *run, const char *path, NwStates *states, int64_t step, const NwFigures *f)
+{
+	NwMetas settings = {0};
+
+	nw_metas_add(&settings, &run->settings);
+	if (run->val.held != NULL)
+		nw_figures_describe(step, f, &settings);
+	nw_export(path, &run->model, states, &run->pre, run->dataset, &settings);
+	nw_metas_free(&settings);
+}
+
+/* Write the best model and the last one; the checkpoint has served then. */
+static void
+finish(Run *run)
+{
+	const NwTrainSettings *o = run->o;
+	const NwBest *b = &run->val.best;
+
+	if (run->val.held != NULL)
+	{
+		char *path = nw_best_path(o->out);
+
+		export_model(run, path, &run->val.best.states, b->step, &b->best);
+		if (!o->quiet)
+			nw_info("best model, of step %lld: \"%s\"", (long long) b->step, path);
+		free(path);
+	}
+	export_model(run, o->out, &run->states, b->seen, &b->last);
+	if (!o->keep_checkpoint)
+		unlink(o->checkpoint);
 }
 
 /* Let Ctrl-C and a polite kill end the run at the next step. */
@@ -323,17 +401,6 @@ catch_signals(void)
 	sigaction(SIGTERM, &act, NULL);
 }
 
-/* Open the log, to go on after what it holds when resuming. */
-static void
-open_log(Run *run)
-{
-	if (run->o->log == NULL)
-		return;
-	run->log = fopen(run->o->log, run->o->resume ? "ae" : "we");
-	if (run->log == NULL)
-		nw_fatal("could not write to \"%s\": %s", run->o->log, strerror(errno));
-}
-
 /* Say so where an interrupted run's checkpoint is about to be replaced. */
 static void
 notice_checkpoint(const NwTrainSettings *o)
@@ -344,62 +411,77 @@ notice_checkpoint(const NwTrainSettings *o)
 			o->checkpoint);
 }
 
+/* Tell what the run works with. */
+static void
+introduce(const Run *run)
+{
+	const NwTrainSettings *o = run->o;
+
+	nw_info("%lld images of %d classes, %s%s%s, %d images a step, device %s",
+	        (long long) run->dataset->n, run->dataset->n_classes, o->arch ? o->arch : o->backbone,
+	        o->head == NW_HEAD_FC ? " with an FC head" : "",
+	        o->head == NW_HEAD_FC ? ""
+	        : o->shared           ? ", shared supports"
+	                              : ", supports for each query",
+	        nw_batch_images(&run->batch), nw_device_name(run->device));
+	if (run->val.held != NULL)
+		nw_info("%lld images held out, asked about every %lld steps", (long long) run->val.held->n,
+		        (long long) o->val_every);
+}
+
 /* Carry out "nwhead train". */
 int
 nw_train(NwTrainSettings *o)
 {
 	Run run = {.o = o};
+	NwTrainSettings asked;
+	NwMetas was = {0};
 	NwGraph *g;
-	NwStepRunner *runner;
 	int64_t first = 0;
 	bool done;
 
-	nw_check_writable(o->out);
+	nw_check_writable(o->out); /* the best model goes to the same folder */
 	nw_check_writable(o->checkpoint);
 	notice_checkpoint(o);
 	run.dataset = nw_dataset_open(&o->dataset, true);
+	nw_validation_open(&run.val, o, run.dataset);
 	nw_dataset_whole(run.dataset); /* better now than in the middle of the work */
 	run.rt = nw_runtime_open(o->threads, o->profile);
 	if (o->backbone)
 		load_backbone(&run);
+	asked = *o;
 	nw_train_complete(o, run.dataset);
 	prepare_model(&run);
 	run.sampler = nw_sampler_new(run.dataset, &run.batch, o->smoothing, o->seed);
 	prepare_images(&run);
-	nw_train_describe(o, run.dataset, &run.settings);
+	nw_train_describe(o, run.dataset, run.val.held, &run.settings);
 	run.device = nw_device_choose(run.rt, o->device);
 	if (o->resume)
-		first = nw_checkpoint_load(o->checkpoint, &run.states, &run.settings);
-	open_log(&run);
+	{
+		first = nw_checkpoint_load(o->checkpoint, &run.states, &run.val.best, &was);
+		nw_resume_check(&asked, o, run.dataset, run.val.held, first, &was, &run.settings);
+	}
+	run.log = nw_train_log_open(o->log, o->resume, run.batch.queries, nw_batch_images(&run.batch));
 	catch_signals();
 	g = build_step(&run);
-	runner = nw_step_runner_new(run.rt, run.device, g);
+	run.runner = nw_step_runner_new(run.rt, run.device, g);
 	if (!o->quiet)
-		nw_info("%lld images of %d classes, %s%s%s, %d images a step, device %s",
-		        (long long) run.dataset->n, run.dataset->n_classes, o->arch ? o->arch : o->backbone,
-		        o->head == NW_HEAD_FC ? " with an FC head" : "",
-		        o->head == NW_HEAD_FC ? ""
-		        : o->shared           ? ", shared supports"
-		                              : ", supports for each query",
-		        nw_batch_images(&run.batch), nw_device_name(run.device));
-	done = run_steps(&run, runner, first);
+		introduce(&run);
+	done = train(&run, first);
 	if (done)
-	{
-		nw_step_runner_fetch(runner);
-		nw_export(o->out, &run.model, &run.states, &run.pre, run.dataset, &run.settings);
-		unlink(o->checkpoint);
-	}
-	if (run.log != NULL && fclose(run.log) != 0)
-		nw_fatal("could not write to \"%s\": %s", o->log, strerror(errno));
-	nw_step_runner_free(runner);
+		finish(&run);
+	nw_train_log_close(&run.log);
+	nw_step_runner_free(run.runner);
 	nw_graph_free(g);
 	if (run.model.backbone)
 		nw_backbone_free(run.model.backbone);
 	nw_sampler_free(run.sampler);
+	nw_validation_close(&run.val);
 	nw_fitted_free(run.fitted);
 	nw_dataset_free(run.dataset);
 	nw_states_free(&run.states);
 	nw_metas_free(&run.settings);
+	nw_metas_free(&was);
 	nw_runtime_close(run.rt);
 	return done ? 0 : NW_EXIT_FAILED;
 }

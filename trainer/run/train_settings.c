@@ -11,14 +11,18 @@
 #include "data/dataset.h"
 #include "data/image.h"
 #include "data/jitter.h"
+#include "data/sampler.h"
 #include "graph/meta.h"
 #include "net/builtin.h"
 #include "net/kernel.h"
 #include "net/model.h"
 #include "net/optimizer.h"
+#include "run/best.h"
 #include "run/train_settings.h"
 
 #define PI 3.14159265358979323846
+#define VAL_EVERY 500
+#define VAL_SUPPORTS 10000
 
 const char *
 nw_schedule_name(int i)
@@ -41,6 +45,13 @@ complete_optimizer(NwOptimizer *o)
 	}
 	if (o->weight_decay < 0)
 		o->weight_decay = o->kind == NW_ADAMW ? 0.01 : 1e-4;
+}
+
+/* Say whether images are held out to judge the network by. */
+bool
+nw_train_validates(const NwTrainSettings *o)
+{
+	return o->val.folder || o->val.idx_images || o->val.table || o->val_share > 0;
 }
 
 /* Fill in what the command line left unsaid, now that the data is known. */
@@ -69,7 +80,9 @@ nw_train_complete(NwTrainSettings *o, const NwDataset *d)
 	if (o->queries == 0)
 		o->queries = fc ? (large ? 32 : 128) : cnn ? 64 : o->shared ? 128 : large ? 4 : 32;
 	if (o->supports == 0 && !fc)
-		o->supports = cnn && o->shared ? 64 : o->shared ? 250 : 10;
+		o->supports = o->shared ? nw_usual_shared_supports(d, cnn ? 64 : 250) : 10;
+	if (o->epochs > 0)
+		o->steps = (o->epochs * d->n + o->queries - 1) / o->queries;
 	if (o->steps == 0)
 		o->steps = cnn ? 2000 : 40000;
 	if (o->tau < 0)
@@ -97,6 +110,12 @@ nw_train_complete(NwTrainSettings *o, const NwDataset *d)
 		o->crop = cnn || o->augment.resize != 0 || o->augment.least > 0 ? 0 : o->size / 8;
 	if (o->flip < 0)
 		o->flip = !cnn;
+	if (o->val_every == 0)
+		o->val_every = VAL_EVERY;
+	if (o->val_supports < 0)
+		o->val_supports = VAL_SUPPORTS;
+	if (o->best_by < 0)
+		o->best_by = NW_BEST_BY_NLL;
 }
 
 /* Return the learning rate of a step, numbered from 0. */
@@ -149,12 +168,29 @@ describe_optimizer(const NwTrainSettings *o, NwMetas *m)
 		nw_meta_set(m, "warmup", "%lld", (long long) o->warmup);
 }
 
+/* List what the choice of the best model depends on, and where the run stops early. */
+static void
+describe_validation(const NwTrainSettings *o, const NwDataset *held, NwMetas *m)
+{
+	uint64_t labels = nw_hash(held->label, (size_t) held->n * sizeof(int));
+
+	nw_meta_set(m, "val-images", "%lld", (long long) held->n);
+	nw_meta_set(m, "val-labels", "%016llx", (unsigned long long) labels);
+	nw_meta_set(m, "val-share", "%.17g", o->val_share);
+	nw_meta_set(m, "val-seed", "%llu", (unsigned long long) o->val_seed);
+	nw_meta_set(m, "val-every", "%lld", (long long) o->val_every);
+	nw_meta_set(m, "val-supports", "%lld", (long long) o->val_supports);
+	nw_meta_set(m, "best-by", "%s", nw_best_by_name(o->best_by));
+	nw_meta_set(m, "patience", "%lld", (long long) o->patience);
+}
+
 /*
- * List what a run's result depends on.  What came later than the first checkpoints is
- * listed only where it is not as usual: those can be gone on from.
+ * List what a run's result depends on; `held` is NULL where nothing is held out.  What
+ * came later than the first checkpoints is listed only where it is not as usual: those can
+ * be gone on from.
  */
 void
-nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *m)
+nw_train_describe(const NwTrainSettings *o, const NwDataset *d, const NwDataset *held, NwMetas *m)
 {
 	uint64_t labels = nw_hash(d->label, (size_t) d->n * sizeof(int));
 
@@ -193,4 +229,6 @@ nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *m)
 	if (nw_jitter_any(&o->augment.jitter))
 		set_numbers(m, "jitter", o->augment.jitter.most, NW_JITTERS);
 	nw_meta_set(m, "seed", "%llu", (unsigned long long) o->seed);
+	if (held != NULL)
+		describe_validation(o, held, m);
 }

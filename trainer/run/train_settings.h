@@ -14,6 +14,7 @@
 #include "net/model.h"
 #include "net/optimizer.h"
 #include "ort/device.h"
+#include "run/best.h"
 
 #define NW_MAX_DROPS 16
 
@@ -49,6 +50,7 @@ typedef struct NwTrainSettings
 	int supports;      /* of a query, or of all where they share them; 0: the usual number */
 	int shared;        /* -1: as the architecture has it */
 	int64_t steps;     /* 0: the usual number */
+	int64_t epochs;    /* in place of steps: how often each image is a query; 0: not said */
 	double lr;         /* of the first step; -1: the usual one */
 	double drops[NW_MAX_DROPS]; /* steps after which lr is divided by 10 */
 	int n_drops;                /* -1: half-way and at three quarters */
@@ -70,11 +72,21 @@ typedef struct NwTrainSettings
 	int64_t log_every;        /* steps */
 	const char *profile;      /* where ONNX Runtime's goes, or NULL */
 	bool quiet;
+	bool keep_checkpoint; /* also when the run is complete */
+	NwDatasetOptions val; /* where held-out images come from, if from a place of their own */
+	double val_share;     /* of the training images that is held out; 0: none */
+	uint64_t val_seed;    /* of the choice among them */
+	int64_t val_every;    /* steps from one validation to the next; 0: the usual number */
+	int64_t val_supports; /* at most so many training images answer; 0: all; -1: the usual number */
+	int best_by;          /* NwBestBy; -1: the usual one */
+	int64_t patience;     /* validations without a better one; 0: the run never stops early */
 } NwTrainSettings;
 
 const char *nw_schedule_name(int i); /* NULL past the last one */
+bool nw_train_validates(const NwTrainSettings *o);
 void nw_train_complete(NwTrainSettings *o, const NwDataset *d);
-void nw_train_describe(const NwTrainSettings *o, const NwDataset *d, NwMetas *into);
+void nw_train_describe(const NwTrainSettings *o, const NwDataset *d, const NwDataset *held,
+                       NwMetas *into);
 double nw_train_lr(const NwTrainSettings *o, int64_t step);
 
 #endif

@@ -1,0 +1,289 @@
+# shellcheck shell=bash disable=SC2154
+#
+# The trainer's tests of what steers a run: held-out images, the best model, stopping
+# early, longer runs; test/trainer/run sources this.
+
+held=(--val-idx "$work/held-images.gz" "$work/held-labels.gz")
+
+# Make held-out images; every fourth has a wrong label, so that no network gets all right.
+make_held() {
+	"$bin/test-makeimages" idx "$work/held" 150 4 16 && "$python" - "$work/held-labels.gz" <<-'PY'
+		import gzip, sys
+		data = bytearray(gzip.open(sys.argv[1]).read())
+		for i in range(8, len(data), 4):
+		    data[i] = (data[i] + 1 + i % 3) % 4
+		gzip.open(sys.argv[1], 'wb').write(data)
+	PY
+}
+
+# A log's validations must be these: judged FILE STEP...
+judged() {
+	"$python" - "$@" <<-'PY'
+		import json, sys
+		lines = [json.loads(l) for l in open(sys.argv[1])]
+		val = [l for l in lines if 'val_nll' in l]
+		assert all(set(l) == {'step', 'val_error', 'val_ece', 'val_nll'} for l in val), val
+		assert [l['step'] for l in val] == [int(s) for s in sys.argv[2:]], val
+		assert all(0 <= l['val_error'] <= 1 and 0 <= l['val_ece'] <= 1 and l['val_nll'] > 0 for l in val), val
+	PY
+}
+
+# The best step of a log by a figure: best_step FILE FIGURE
+best_step() {
+	"$python" - "$@" <<-'PY'
+		import json, sys
+		val = [l for l in map(json.loads, open(sys.argv[1])) if 'val_nll' in l]
+		print(min(val, key=lambda l: l['val_' + sys.argv[2]])['step'])
+	PY
+}
+
+# The file of the best model is that of a run that ends there: best_is FIGURE OPTION...
+best_is() {
+	local figure=$1 step run=("$nwhead" train "${small[@]}" "${quick[@]}" "${held[@]}" --lr-drops 1000)
+	shift
+	"${run[@]}" --steps 60 --val-every 7 --best-by "$figure" --out "$work/v.onnx" --log "$work/v.json" "$@" &&
+		judged "$work/v.json" 7 14 21 28 35 42 49 56 60 || return
+	step=$(best_step "$work/v.json" "$figure")
+	"${run[@]}" --steps "$step" --out "$work/short.onnx" "$@" &&
+		"$bin/test-modeldiff" "$work/v.best.onnx" "$work/short.onnx" 1e-30 &&
+		"$bin/test-infer" settings "$work/v.best.onnx" nwhead.val_step="$step" &&
+		"$bin/test-infer" settings "$work/v.onnx" nwhead.val_step=60
+}
+
+# Held-out images change nothing about what is learned.
+same_network() {
+	"$nwhead" train "${small[@]}" "${quick[@]}" --steps 30 --out "$work/without.onnx" &&
+		"$nwhead" train "${small[@]}" "${quick[@]}" --steps 30 "${held[@]}" --val-every 7 --out "$work/with.onnx" &&
+		"$bin/test-modeldiff" "$work/without.onnx" "$work/with.onnx" 1e-30
+}
+
+# A share is not trained on: another seed holds out others, and the networks differ.
+share() {
+	local run=("$nwhead" train "$@" --val-share 0.25 --val-every 4 --steps 8)
+	"${run[@]}" --out "$work/one.onnx" --log "$work/one.json" && judged "$work/one.json" 4 8 &&
+		"${run[@]}" --val-seed 1 --out "$work/two.onnx" &&
+		! "$bin/test-modeldiff" "$work/one.onnx" "$work/two.onnx" 1e-6
+}
+
+fixed_batch() {
+	"$python" -W ignore "$here/make_backbone.py" "$work/tokens.onnx" 13 tokens &&
+		"$nwhead" train --images "$work/photos" --val-share 0.2 --backbone "$work/tokens.onnx" --size 32 --steps 2 \
+			--queries 8 --supports 4 --device cpu --quiet --out "$work/fixed.onnx" && [ -e "$work/fixed.best.onnx" ]
+}
+
+# All labels are wrong, so the first look is the best: the run stops after two more.
+early_stop() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 400 --lr-drops 1000)
+	"$bin/test-makeimages" idx "$work/wrong" 60 4 16 && "$python" - "$work/wrong-labels.gz" <<-'PY' || return
+		import gzip, sys
+		data = bytearray(gzip.open(sys.argv[1]).read())
+		data[8:] = bytes((b + 1) % 4 for b in data[8:])
+		gzip.open(sys.argv[1], 'wb').write(data)
+	PY
+	"${run[@]}" --val-idx "$work/wrong-images.gz" "$work/wrong-labels.gz" --val-every 15 --patience 2 \
+		--out "$work/early.onnx" --log "$work/early.json" --keep-checkpoint 2>"$work/early.txt" || return
+	cat "$work/early.json" "$work/early.txt"
+	judged "$work/early.json" 15 30 45 && [ "$(best_step "$work/early.json" nll)" = 15 ] &&
+		[ "$(tail -n 1 "$work/early.json")" = '{"step":45,"stopped_early":true,"best_step":15}' ] &&
+		grep -q 'stopped early after step 45: no better model in 2 validations' "$work/early.txt" || return
+	cp "$work/early.onnx" "$work/early-last.onnx" && cp "$work/early.best.onnx" "$work/early-best.onnx"
+	"${run[@]}" --val-idx "$work/wrong-images.gz" "$work/wrong-labels.gz" --val-every 15 --patience 2 \
+		--out "$work/early.onnx" --resume && cmp "$work/early.onnx" "$work/early-last.onnx" &&
+		cmp "$work/early.best.onnx" "$work/early-best.onnx" && [ ! -e "$work/early.onnx.ckpt" ] || return
+	for step in 45=early 15=early.best; do
+		"${run[@]}" --steps ${step%=*} --out "$work/short.onnx" &&
+			"$bin/test-modeldiff" "$work/short.onnx" "$work/${step#*=}.onnx" 1e-30 || return
+	done
+}
+
+# Interrupt a run while it looks at many held-out images: it need not end the look, and
+# goes on with it.
+interrupted_look() {
+	local pid status i run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 20 --val-every 10 --log-every 10
+		--val-idx "$work/crowd-images.gz" "$work/crowd-labels.gz")
+	rm -f "$work"/look.*
+	"$bin/test-makeimages" idx "$work/crowd" 20000 4 16 && "${run[@]}" --out "$work/whole.onnx" || return
+	"${run[@]}" --out "$work/look.onnx" --log "$work/look.json" &
+	pid=$!
+	for ((i = 0; i < 600; i++)); do
+		grep -qs '"step":10,"loss"' "$work/look.json" && break
+		kill -0 $pid 2>/dev/null || break
+		sleep 0.01
+	done
+	kill -INT $pid
+	wait $pid
+	status=$?
+	cat "$work/look.json"
+	[ $status = 1 ] && [ ! -e "$work/look.onnx" ] && "${run[@]}" --out "$work/look.onnx" --resume &&
+		cmp "$work/whole.onnx" "$work/look.onnx" && cmp "$work/whole.best.onnx" "$work/look.best.onnx"
+}
+
+# A finished run made longer is the same as one that was long from the start.
+extended() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" "$@")
+	rm -f "$work"/{whole,parts}{,.best}.onnx
+	"${run[@]}" --steps 120 --out "$work/whole.onnx" &&
+		"${run[@]}" --steps 60 --out "$work/parts.onnx" --keep-checkpoint && [ -e "$work/parts.onnx.ckpt" ] &&
+		! cmp -s "$work/whole.onnx" "$work/parts.onnx" &&
+		"${run[@]}" --steps 120 --out "$work/parts.onnx" --resume 2>"$work/extended.txt" || return
+	cat "$work/extended.txt"
+	grep -q 'extended from 60 to 120 steps: goes on after step 60, ' "$work/extended.txt" &&
+		[ ! -e "$work/parts.onnx.ckpt" ] && cmp "$work/whole.onnx" "$work/parts.onnx" || return
+	[ ! -e "$work/whole.best.onnx" ] || cmp "$work/whole.best.onnx" "$work/parts.best.onnx"
+}
+
+# The rate of a longer run falls at half and three quarters of all its steps, and the
+# model says that it did not from the start.
+longer_schedule() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --lr 0.1 --log-every 1 --keep-checkpoint)
+	"${run[@]}" --steps 40 --out "$work/longer.onnx" --log "$work/longer.json" &&
+		rates "$work/longer.json" 20=0.1 21=0.01 31=0.001 40=0.001 || return
+	"${run[@]}" --steps 100 --out "$work/longer.onnx" --log "$work/longer.json" --resume 2>"$work/longer.txt" || return
+	cat "$work/longer.txt"
+	rates "$work/longer.json" 40=0.001 41=0.1 50=0.1 51=0.01 75=0.01 76=0.001 100=0.001 &&
+		grep -q 'from 40 to 100 steps: .* rate 0.1 now, 0.001 at the end, divided by 10 after 50,75$' "$work/longer.txt" &&
+		"$bin/test-infer" settings "$work/longer.onnx" steps=100 extended=40 &&
+		grep -aq '40 of 40' "$work/longer.onnx"
+}
+
+# What a run cannot go on with, made longer or not: refuses_to_extend
+refuses_to_extend() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --out "$work/bad.onnx" --checkpoint "$work/kept.ckpt")
+	rm -f "$work/kept.ckpt"
+	t "a run that keeps its checkpoint" "${run[@]}" --steps 20 --keep-checkpoint "${held[@]}" --out "$work/kept.onnx"
+	fails "fewer steps than before" 1 'another setting: steps was 20 and is 10' "${run[@]}" --resume --steps 10 "${held[@]}"
+	fails "more steps that nobody asked for" 1 'another setting: steps was 20 and is 2000' "${run[@]}" --resume "${held[@]}"
+	fails "more steps and another seed" 1 'another setting: seed was 0 and is 3' "${run[@]}" --resume --steps 30 --seed 3 \
+		"${held[@]}"
+	fails "more steps and other drops" 1 'another setting: lr-drops was 10,15 and is 12' "${run[@]}" --resume --steps 30 \
+		--lr-drops 12 "${held[@]}"
+	fails "other held-out images" 1 'another setting: val-images was 150 and is 400' "${run[@]}" --resume --steps 20 \
+		--val-idx "$work/small-images.gz" "$work/small-labels.gz"
+	fails "none any more" 1 'another setting: val-images was 150 and is not there' "${run[@]}" --resume --steps 20
+	fails "another patience" 1 'another setting: patience was 0 and is 2' "${run[@]}" --resume --steps 20 "${held[@]}" \
+		--patience 2
+}
+
+# So many steps as ask about each image so often, rounded up: 800 / 64, 300 / 48.
+epochs() {
+	"$nwhead" train "${small[@]}" "${quick[@]}" --head fc --queries 64 --epochs 2 --out "$work/e.onnx" &&
+		"$bin/test-infer" settings "$work/e.onnx" steps=13 &&
+		"$nwhead" train "${small[@]}" "${quick[@]}" --per-class 25 --queries 48 --epochs 3 --out "$work/e.onnx" &&
+		"$bin/test-infer" settings "$work/e.onnx" steps=7 &&
+		"$nwhead" train "${small[@]}" "${quick[@]}" --val-share 0.25 --queries 48 --epochs 1 --out "$work/e.onnx" &&
+		"$bin/test-infer" settings "$work/e.onnx" steps=7 images=300
+}
+
+# The usual supports follow from the classes.
+usual_supports() {
+	"$bin/test-makeimages" idx "$work/forty" 200 40 16 &&
+		"$nwhead" train --idx "$work/forty-images.gz" "$work/forty-labels.gz" "${quick[@]}" --steps 1 --out "$work/u.onnx" &&
+		"$bin/test-infer" settings "$work/u.onnx" supports=80 queries=64 &&
+		"$nwhead" train --idx "$work/forty-images.gz" "$work/forty-labels.gz" "${quick[@]}" --steps 1 --per-class 2 \
+			--out "$work/u.onnx" && "$bin/test-infer" settings "$work/u.onnx" supports=40 &&
+		"$nwhead" train --idx "$work/forty-images.gz" "$work/forty-labels.gz" "${quick[@]}" --steps 1 --supports 50 \
+			--out "$work/u.onnx" && "$bin/test-infer" settings "$work/u.onnx" supports=50
+}
+
+steering_bad_input() {
+	local train=("$nwhead" train --out "$work/bad.onnx" --device cpu --quiet --arch cnn)
+	local run=("${train[@]}" "${small[@]}") d=$work/unknown
+	fails "two kinds of held-out images" 2 'only one of --val-images, --val-idx, --val-table and --val-share' "${run[@]}" \
+		"${held[@]}" --val-share 0.1
+	fails "held-out images of another kind" 2 '--val-images goes with --images' "${run[@]}" --val-images "$work/photos"
+	fails "one file for --val-idx" 2 'option --val-idx takes two files' "${run[@]}" --val-idx "$work/held-images.gz"
+	fails "a share of nothing" 2 '--val-share wants a number from 0.001 to 0.9' "${run[@]}" --val-share 0
+	fails "a share of all" 2 '--val-share wants a number from 0.001 to 0.9' "${run[@]}" --val-share 1
+	fails "a share too small for the classes" 1 '--val-share 0.1 holds out none of the 8 images' "${run[@]}" --per-class 2 \
+		--val-share 0.1
+	fails "patience without held-out images" 2 '--patience need held-out images' "${run[@]}" --patience 3
+	fails "a best model without them" 2 'need held-out images' "${run[@]}" --best-by error
+	fails "an unknown figure" 2 '--best-by wants nll or error, not "luck"' "${run[@]}" "${held[@]}" --best-by luck
+	fails "a seed without a share" 2 '--val-seed goes with --val-share' "${run[@]}" "${held[@]}" --val-seed 3
+	fails "supports of an FC head" 2 '--val-supports goes with --head nw' "${run[@]}" "${held[@]}" --head fc --val-supports 9
+	fails "epochs and steps" 2 'only one of --steps and --epochs' "${run[@]}" --epochs 2 --steps 9
+	fails "half an epoch" 2 '--epochs wants a whole number' "${run[@]}" --epochs 0.5
+	rm -rf "$d" && mkdir -p "$d/crow" && cp "$work/photos/class-1/1.jpg" "$d/crow/"
+	fails "held-out images of an unknown class" 1 'unknown" has images of class "crow", which the training images do not' \
+		"${train[@]}" --images "$work/photos" --val-images "$d"
+	mkdir -p "$work/void"
+	fails "no held-out images" 1 'void" holds no JPEG or PNG images' "${train[@]}" --images "$work/photos" \
+		--val-images "$work/void"
+}
+
+steering() {
+	local run=("$nwhead" train "${quick[@]}")
+	t "held-out images" make_held
+	t "the best model is that of its step, by nll" best_is nll
+	t "by error" best_is error --distinct --supports 8 --queries 8
+	t "with an FC head" best_is nll --head fc --queries 32
+	t "what is learned stays the same" same_network
+	t "a share of files" share "${small[@]}" "${quick[@]}"
+	t "a share of a folder" share --images "$work/photos" "${quick[@]}" --size 16 --supports 8 --queries 8
+	t "a folder" "${run[@]}" --images "$work/photos" --val-images "$work/photos" --size 16 --supports 8 --queries 8 \
+		--val-supports 8 --steps 2 --out "$work/folder.onnx"
+	t "where there was one look, the best model is the last" cmp "$work/folder.best.onnx" "$work/folder.onnx"
+	t "a network whose exported batch is fixed" fixed_batch
+	t "stopping early" early_stop
+	t "Ctrl-C, then --resume: the same bytes, also of the best" interrupted INT "${held[@]}" --val-every 10
+	t "kill -9 likewise" interrupted KILL --val-share 0.2 --val-every 5 --best-by error --head fc --queries 32
+	t "Ctrl-C in the middle of a look, then --resume" interrupted_look
+	t "60 steps made 120" extended --lr-drops 1000
+	t "with held-out images" extended --lr-drops 1000 "${held[@]}" --val-every 20
+	t "the schedule of a longer run" longer_schedule
+	refuses_to_extend
+	t "epochs" epochs
+	t "supports by the number of classes" usual_supports
+	steering_bad_input
+}
+
+# A log's last figures against nw_evaluate's for the same model: evaluated LOG SUPPORTS QUERIES
+evaluated() {
+	local row
+	row=$(sql "SELECT error_rate, ece, nll, n, unseen FROM nw_evaluate('$2', '$3')") || return
+	echo "nw_evaluate: $row"
+	"$python" - "$1" "$row" <<-'PY'
+		import json, sys
+		last = [l for l in map(json.loads, open(sys.argv[1])) if 'val_nll' in l][-1]
+		error, ece, nll, n, unseen = map(float, sys.argv[2].split('|'))
+		print(last, error - last['val_error'], ece - last['val_ece'], nll - last['val_nll'])
+		assert n == 150 and unseen == 0 and 0.02 < error < 0.98
+		assert round(error * n) == round(last['val_error'] * n), 'error'
+		assert abs(ece - last['val_ece']) < 1e-4 and abs(nll - last['val_nll']) < 1e-4
+	PY
+}
+
+# Train, embed both sources, and evaluate: as_evaluated NAME OPTION...
+as_evaluated() {
+	local name=$1 embed=("$nwhead" embed --device cpu --quiet --model "$work/judged.onnx") supports=$1
+	shift
+	"$nwhead" train "${small[@]}" "${quick[@]}" "${held[@]}" --out "$work/judged.onnx" --log "$work/judged.json" \
+		--val-every 4 "$@" &&
+		"${embed[@]}" "${small[@]}" --table "$name" --set "$name" &&
+		"${embed[@]}" --idx "$work/held-images.gz" "$work/held-labels.gz" --table "${name}_held" --set "${name}_held" || return
+	[ "$(sql "SELECT count(*) FROM nw_sets WHERE name = '${name}_head'")" = 0 ] || supports=${name}_head
+	evaluated "$work/judged.json" "$supports" "${name}_held"
+}
+
+in_steering() {
+	t "an extension to compare with" sql 'CREATE EXTENSION nwhead CASCADE'
+	t "NW: figures are nw_evaluate's" as_evaluated nw --steps 6 --lr 0.005
+	t "NW at another temperature" as_evaluated cool --steps 60 --tau 0.3
+	t "NW, supports for each query, longer" as_evaluated each --steps 60 --distinct --supports 8 --queries 8 --dim 0
+	t "NW, cut from larger images" as_evaluated windows --steps 30 --size 12 --resize 15
+	t "NW, cut from boxes, in other shades" as_evaluated boxes --steps 30 --random-resized-crop 0.4 --jitter 0.3,0.3,0 \
+		--val-supports 0
+	t "FC: figures are nw_evaluate's" as_evaluated fc --steps 6 --head fc --queries 32 --dim 0
+	t "FC with a layer below, longer" as_evaluated deep --steps 60 --head fc --queries 32
+	t "images in a table" bytea_table
+	t "held-out images in a table" "$nwhead" train --table pictures --image data --label kind --val-table pictures \
+		--arch cnn --size 16 --steps 3 --supports 8 --queries 8 --device cpu --quiet --out "$work/table.onnx"
+	t "a share of a table" share --table pictures --image data --label kind "${quick[@]}" --size 16 --supports 8 --queries 8
+	fails "--val-table with files" 2 '--val-table goes with --table' "$nwhead" train "${small[@]}" --arch cnn --device cpu \
+		--out "$work/bad.onnx" --val-table pictures
+}
+
+evaluation() {
+	make_held >>"$log" 2>&1
+	in_cluster in_steering
+}

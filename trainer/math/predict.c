@@ -1,0 +1,231 @@
+/*
+ * math/predict.c: Nadaraya-Watson predictions, and how good they are.
+ *
+ * In double precision and log space throughout, as the extension predicts.  Supports
+ * stream by once for each group of queries, whose coordinates lie side by side.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "math/kernel.h"
+#include "math/predict.h"
+
+#define GROUP 8 /* queries measured at a time */
+
+/* log sum exp of what was added so far */
+typedef struct Mass
+{
+	double top; /* the largest; -INFINITY where there is none */
+	double sum; /* of exp(x - top) */
+} Mass;
+
+static void
+add(Mass *m, double x)
+{
+	if (x > m->top)
+	{
+		m->sum = m->sum * exp(m->top - x) + 1;
+		m->top = x;
+	}
+	else if (x > -INFINITY)
+		m->sum += exp(x - m->top);
+}
+
+static double
+mass_log(const Mass *m)
+{
+	return m->sum > 0 ? m->top + log(m->sum) : -INFINITY;
+}
+
+/* Say whether a kernel compares directions. */
+static bool
+scales(NwKernel kernel)
+{
+	return kernel == NW_HYPERSPHERE || kernel == NW_COSINE;
+}
+
+/* Return what scales a vector to length 1; a zero vector stays zero. */
+static double
+inverse_norm(const float *x, int dim)
+{
+	double sum = 0;
+
+	for (int j = 0; j < dim; j++)
+		sum += (double) x[j] * x[j];
+	return sum > 0 ? 1 / sqrt(sum) : 0;
+}
+
+/* Measure squared distances of queries [dim, GROUP] to a support. */
+static void
+square_distances(const double *q, const float *x, double scale, int dim, double *out)
+{
+	double sum[GROUP] = {0};
+
+	for (int j = 0; j < dim; j++, q += GROUP)
+		for (int k = 0; k < GROUP; k++)
+		{
+			double diff = q[k] - x[j] * scale;
+
+			sum[k] += diff * diff;
+		}
+	for (int k = 0; k < GROUP; k++)
+		out[k] = sum[k];
+}
+
+/* Measure inner products likewise. */
+static void
+products(const double *q, const float *x, double scale, int dim, double *out)
+{
+	double sum[GROUP] = {0};
+
+	for (int j = 0; j < dim; j++, q += GROUP)
+		for (int k = 0; k < GROUP; k++)
+			sum[k] += q[k] * (x[j] * scale);
+	for (int k = 0; k < GROUP; k++)
+		out[k] = sum[k];
+}
+
+/* Score a support for queries [dim, GROUP], both scaled where the kernel wants it. */
+static void
+scores(const NwSupports *s, const double *q, const float *x, double scale, double *out)
+{
+	switch (s->kernel)
+	{
+		case NW_EUCLIDEAN:
+		case NW_HYPERSPHERE:
+			square_distances(q, x, scale, s->dim, out);
+			for (int k = 0; k < GROUP; k++)
+				out[k] = -sqrt(out[k]) / s->tau;
+			break;
+		case NW_GAUSSIAN:
+			square_distances(q, x, scale, s->dim, out);
+			for (int k = 0; k < GROUP; k++)
+				out[k] = -out[k] / s->tau;
+			break;
+		case NW_COSINE:
+			products(q, x, scale, s->dim, out);
+			for (int k = 0; k < GROUP; k++) /* rounding may lead just outside */
+				out[k] = fmax(-1, fmin(1, out[k])) / s->tau;
+			break;
+		case NW_DOT:
+			products(q, x, scale, s->dim, out);
+			for (int k = 0; k < GROUP; k++)
+				out[k] /= s->tau;
+			break;
+	}
+}
+
+/* Lay up to GROUP queries side by side [dim, GROUP], scaled where the kernel wants it. */
+static void
+lay_out(const NwSupports *s, const float *q, int n, double *out)
+{
+	for (int k = 0; k < GROUP; k++)
+	{
+		const float *from = q + (size_t) (k < n ? k : 0) * (size_t) s->dim;
+		double scale = scales(s->kernel) ? inverse_norm(from, s->dim) : 1;
+
+		for (int j = 0; j < s->dim; j++)
+			out[j * GROUP + k] = from[j] * scale;
+	}
+}
+
+/* Turn the masses of classes into log-probabilities. */
+static void
+normalise(const Mass *mass, int classes, double *log_p)
+{
+	Mass all = {-INFINITY, 0};
+	double total;
+
+	for (int c = 0; c < classes; c++)
+	{
+		log_p[c] = mass_log(&mass[c]);
+		add(&all, log_p[c]);
+	}
+	total = mass_log(&all);
+	for (int c = 0; c < classes; c++)
+		log_p[c] -= total;
+}
+
+/* Predict n queries q [n, dim]: log-probabilities [n, classes], -INFINITY without a support. */
+void
+nw_predict(const NwSupports *s, const float *q, int n, double *log_p)
+{
+	size_t classes = (size_t) s->classes;
+	double *group = nw_alloc((size_t) s->dim * GROUP * sizeof(double));
+	Mass *mass = nw_alloc(GROUP * classes * sizeof(Mass));
+	double *scale = scales(s->kernel) ? nw_alloc((size_t) s->n * sizeof(double)) : NULL;
+
+	for (int64_t i = 0; scale != NULL && i < s->n; i++)
+		scale[i] = inverse_norm(s->x + i * s->dim, s->dim);
+	for (int first = 0; first < n; first += GROUP)
+	{
+		int here = n - first < GROUP ? n - first : GROUP;
+
+		lay_out(s, q + (size_t) first * (size_t) s->dim, here, group);
+		for (size_t i = 0; i < GROUP * classes; i++)
+			mass[i] = (Mass) {-INFINITY, 0};
+		for (int64_t i = 0; i < s->n; i++)
+		{
+			double score[GROUP];
+
+			scores(s, group, s->x + i * s->dim, scale ? scale[i] : 1, score);
+			for (int k = 0; k < here; k++)
+				add(&mass[(size_t) k * classes + (size_t) s->label[i]], score[k]);
+		}
+		for (int k = 0; k < here; k++)
+			normalise(mass + (size_t) k * classes, s->classes,
+			          log_p + (size_t) (first + k) * classes);
+	}
+	free(scale);
+	free(mass);
+	free(group);
+}
+
+/* Find the bin of a confidence: number i holds those in (i / n, (i + 1) / n], the first 0 too. */
+static int
+find_bin(double confidence)
+{
+	const double n = NW_CALIBRATION_BINS;
+	int i = (int) (confidence * n);
+
+	if (!(confidence > 0))
+		return 0;
+	if (i > NW_CALIBRATION_BINS - 1)
+		i = NW_CALIBRATION_BINS - 1;
+	while (i > 0 && confidence <= i / n) /* the product is rounded, as the borders are */
+		i--;
+	while (i < NW_CALIBRATION_BINS - 1 && confidence > (i + 1) / n)
+		i++;
+	return i;
+}
+
+/* Add a prediction: the first of the most probable classes is its label. */
+void
+nw_judgement_add(NwJudgement *j, const double *log_p, int classes, int truth)
+{
+	int best = 0;
+	int bin;
+
+	for (int c = 1; c < classes; c++)
+		if (log_p[c] > log_p[best])
+			best = c;
+	bin = find_bin(exp(log_p[best]));
+	j->n++;
+	j->wrong += best != truth;
+	j->loss -= log_p[truth];
+	j->right[bin] += best == truth;
+	j->confidence[bin] += exp(log_p[best]);
+}
+
+NwFigures
+nw_judgement_figures(const NwJudgement *j)
+{
+	double n = (double) j->n;
+	double gap = 0;
+
+	for (int i = 0; i < NW_CALIBRATION_BINS; i++)
+		gap += fabs((double) j->right[i] - j->confidence[i]);
+	return (NwFigures) {(double) j->wrong / n, gap / n, j->loss / n};
+}

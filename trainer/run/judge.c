@@ -1,0 +1,238 @@
+/*
+ * run/judge.c: how well a network in training does on images that are held out.
+ *
+ * The network is loaded as it would be exported, so the figures are those of the
+ * finished model.  An FC head answers as embed makes a set of it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/message.h"
+#include "base/text.h"
+#include "data/dataset.h"
+#include "data/fitted.h"
+#include "data/image.h"
+#include "graph/shape.h"
+#include "graph/states.h"
+#include "math/predict.h"
+#include "net/model.h"
+#include "ort/runtime.h"
+#include "run/batch_queue.h"
+#include "run/embedder.h"
+#include "run/export.h"
+#include "run/judge.h"
+
+#define BATCH 64 /* images of a run */
+#define BATCHES_AHEAD 3
+#define QUERIES 64     /* predicted by a thread at a time */
+#define MAX_THREADS 64 /* that predict */
+
+/* images on their way through the network */
+typedef struct Images
+{
+	NwFitted *fitted;
+	const int64_t *which; /* numbers of the images, or NULL for the first n */
+	int64_t n;
+} Images;
+
+/* queries on their way to their predictions */
+typedef struct Queries
+{
+	const NwSupports *supports;
+	const float *z; /* [n, dim] */
+	int64_t n;
+} Queries;
+
+/* Decode a batch of images. */
+static char *
+fill_images(void *arg, int64_t seq, void *slot)
+{
+	const Images *in = arg;
+	size_t size = nw_preprocess_size(&in->fitted->pre);
+	char *why = NULL;
+
+	for (int64_t k = seq * BATCH; k < (seq + 1) * BATCH && k < in->n && why == NULL; k++)
+		why = nw_fitted_tensor(in->fitted, in->which ? in->which[k] : k, 0, 0, false,
+		                       (float *) slot + (size_t) (k - seq * BATCH) * size);
+	return why;
+}
+
+/* Predict a batch of queries. */
+static char *
+fill_predictions(void *arg, int64_t seq, void *slot)
+{
+	const Queries *q = arg;
+	int64_t first = seq * QUERIES;
+
+	nw_predict(q->supports, q->z + first * q->supports->dim,
+	           (int) (q->n - first < QUERIES ? q->n - first : QUERIES), slot);
+	return NULL;
+}
+
+/* Load the network as it would be exported now; its embeddings' dimension. */
+static NwSession *
+load(const NwJudge *v, NwStates *states, int *dim)
+{
+	const NwPort *out;
+	NwSession *s;
+	NwBuf bytes;
+	int n;
+
+	nw_export_bytes(v->model, states, BATCH, &bytes);
+	s = nw_session_open(v->rt, v->device, 1, &bytes, "the network");
+	nw_buf_free(&bytes);
+	n = nw_session_ports(s, true, &out);
+	for (int i = 0; i < n; i++)
+		if (strcmp(out[i].name, "embedding") == 0)
+			*dim = (int) out[i].shape.dim[1];
+	return s;
+}
+
+/* Run the network on a batch of images; the first n embeddings go to z [n, dim]. */
+static void
+run_network(const NwJudge *v, NwSession *s, float *images, int n, int dim, float *z)
+{
+	const NwModelSpec *m = v->model;
+	NwValue *in = nw_value_over(NW_SHAPE(BATCH, m->channels, m->height, m->width), images);
+	NwBinding *b = nw_binding_new(s);
+	NwValue **out;
+
+	nw_bind_input(b, "images", in);
+	nw_bind_output_fresh(b, "embedding", true);
+	nw_binding_run(b);
+	nw_binding_outputs(b, &out);
+	memcpy(z, nw_value_floats(out[0]), (size_t) n * (size_t) dim * sizeof(float));
+	if (!nw_embedding_finite(z, (int64_t) n * dim))
+		nw_fatal("an embedding is no longer a number: try a smaller --lr");
+	nw_value_free(out[0]);
+	free(out);
+	nw_binding_free(b);
+	nw_value_free(in);
+}
+
+/* Embed images [n, dim], the caller's to free; NULL where a signal stopped it. */
+static float *
+embed(const NwJudge *v, NwSession *s, Images *images, int dim, const volatile sig_atomic_t *stop)
+{
+	size_t bytes = BATCH * nw_preprocess_size(&images->fitted->pre) * sizeof(float);
+	int64_t n_batches = (images->n + BATCH - 1) / BATCH;
+	float *z = nw_alloc((size_t) images->n * (size_t) dim * sizeof(float));
+	void *slots[BATCHES_AHEAD];
+	NwBatchQueue *queue;
+	int64_t done = 0;
+
+	for (int i = 0; i < BATCHES_AHEAD; i++)
+		slots[i] = nw_alloc0(bytes);
+	queue = nw_batch_queue_start(fill_images, images, 0, n_batches, slots, BATCHES_AHEAD, 1);
+	for (; done < images->n && !*stop; done += BATCH)
+	{
+		int64_t left = images->n - done;
+
+		run_network(v, s, nw_batch_queue_take(queue), (int) (left < BATCH ? left : BATCH), dim,
+		            z + done * dim);
+		nw_batch_queue_return(queue);
+	}
+	nw_batch_queue_stop(queue);
+	for (int i = 0; i < BATCHES_AHEAD; i++)
+		free(slots[i]);
+	if (done >= images->n)
+		return z;
+	free(z);
+	return NULL;
+}
+
+/* Make an FC head a set of supports: with kernel dot, (z, 1) meets a row (W_c, b_c) for each class.
+ */
+static void
+head_supports(const NwJudge *v, NwStates *states, int dim, NwSupports *s)
+{
+	const float *w = nw_state_find(states, "head.weight")->data;
+	const float *bias = nw_state_find(states, "head.bias")->data;
+	int classes = v->model->classes;
+	float *x = nw_alloc((size_t) classes * (size_t) dim * sizeof(float));
+	int *label = nw_alloc((size_t) classes * sizeof(int));
+
+	for (int c = 0; c < classes; c++)
+	{
+		memcpy(x + (size_t) c * (size_t) dim, w + (size_t) c * (size_t) (dim - 1),
+		       (size_t) (dim - 1) * sizeof(float));
+		x[(size_t) (c + 1) * (size_t) dim - 1] = bias[c];
+		label[c] = c;
+	}
+	*s = (NwSupports) {NW_DOT, 1, x, label, classes, dim, classes};
+}
+
+/* Embed the training images that answer; false where a signal stopped it. */
+static bool
+image_supports(const NwJudge *v, NwSession *session, int dim, const volatile sig_atomic_t *stop,
+               NwSupports *s)
+{
+	Images images = {v->training, v->supports, v->n_supports};
+	float *x = embed(v, session, &images, dim, stop);
+	int *label;
+
+	if (x == NULL)
+		return false;
+	label = nw_alloc((size_t) v->n_supports * sizeof(int));
+	for (int64_t i = 0; i < v->n_supports; i++)
+		label[i] = v->training->dataset->label[v->supports[i]];
+	*s = (NwSupports) {v->model->kernel, v->model->tau, x, label, v->n_supports, dim,
+	                   v->model->classes};
+	return true;
+}
+
+/* Predict embeddings z of the held-out images, and judge that. */
+static NwFigures
+judge(const NwJudge *v, const NwSupports *s, const float *z)
+{
+	const NwDataset *d = v->held->dataset;
+	Queries q = {s, z, d->n};
+	NwJudgement j = {0};
+	void *slots[MAX_THREADS + 2];
+	int threads = nw_runtime_threads(v->rt);
+	NwBatchQueue *queue;
+
+	threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
+	for (int i = 0; i < threads + 2; i++)
+		slots[i] = nw_alloc(QUERIES * (size_t) s->classes * sizeof(double));
+	queue = nw_batch_queue_start(fill_predictions, &q, 0, (d->n + QUERIES - 1) / QUERIES, slots,
+	                             threads + 2, threads);
+	for (int64_t i = 0; i < d->n; i += QUERIES)
+	{
+		const double *log_p = nw_batch_queue_take(queue);
+
+		for (int64_t k = i; k < i + QUERIES && k < d->n; k++, log_p += s->classes)
+			nw_judgement_add(&j, log_p, s->classes, d->label[k]);
+		nw_batch_queue_return(queue);
+	}
+	nw_batch_queue_stop(queue);
+	for (int i = 0; i < threads + 2; i++)
+		free(slots[i]);
+	return nw_judgement_figures(&j);
+}
+
+/* Judge a network of these weights by the held-out images; false where a signal stopped it. */
+bool
+nw_judge_network(const NwJudge *v, NwStates *states, const volatile sig_atomic_t *stop,
+                 NwFigures *figures)
+{
+	Images held = {v->held, NULL, v->held->dataset->n};
+	NwSupports supports = {0};
+	int dim = 0;
+	NwSession *session = load(v, states, &dim);
+	float *z = embed(v, session, &held, dim, stop);
+	bool done = z != NULL;
+
+	if (done && v->model->head == NW_HEAD_FC)
+		head_supports(v, states, dim, &supports);
+	else if (done)
+		done = image_supports(v, session, dim, stop, &supports);
+	nw_session_close(session);
+	if (done)
+		*figures = judge(v, &supports, z);
+	free((float *) supports.x);
+	free((int *) supports.label);
+	free(z);
+	return done;
+}

@@ -1,0 +1,101 @@
+/*
+ * run/train_log.c: the log of a training run, in lines of JSON.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/message.h"
+#include "math/predict.h"
+#include "run/train_log.h"
+
+static void
+fail(const NwTrainLog *l)
+{
+	nw_fatal("could not write to \"%s\": %s", l->path, strerror(errno));
+}
+
+/* Open a log, to go on after what it holds where that is wanted. */
+NwTrainLog
+nw_train_log_open(const char *path, bool append, int queries, int images)
+{
+	NwTrainLog l = {.path = path, .queries = queries, .images = images};
+
+	if (path != NULL && (l.file = fopen(path, append ? "ae" : "we")) == NULL)
+		fail(&l);
+	return l;
+}
+
+static void
+flush(const NwTrainLog *l)
+{
+	if (fflush(l->file) != 0)
+		fail(l);
+}
+
+/* Begin to count anew. */
+void
+nw_train_log_begin(NwTrainLog *l)
+{
+	l->loss = 0;
+	l->right = 0;
+	l->steps = 0;
+	l->since = nw_now();
+}
+
+/* Count a step. */
+void
+nw_train_log_step(NwTrainLog *l, double loss, int right)
+{
+	l->loss += loss;
+	l->right += right;
+	l->steps++;
+}
+
+/* Write a line about the steps since the last one. */
+void
+nw_train_log_write(NwTrainLog *l, int64_t step, double lr)
+{
+	if (l->file != NULL)
+	{
+		fprintf(
+			l->file,
+			"{\"step\":%lld,\"loss\":%.6g,\"accuracy\":%.4f,\"lr\":%g,\"images_per_second\":%.1f}\n",
+			(long long) step, l->loss / (double) l->steps,
+			(double) l->right / (double) (l->steps * l->queries), lr,
+			(double) (l->steps * l->images) / (nw_now() - l->since));
+		flush(l);
+	}
+	nw_train_log_begin(l);
+}
+
+/* Write a line about a validation, whose time is none of the steps'. */
+void
+nw_train_log_validation(NwTrainLog *l, int64_t step, const NwFigures *f, double seconds)
+{
+	l->since += seconds;
+	if (l->file == NULL)
+		return;
+	fprintf(l->file, "{\"step\":%lld,\"val_error\":%.9g,\"val_ece\":%.9g,\"val_nll\":%.9g}\n",
+	        (long long) step, f->error, f->ece, f->nll);
+	flush(l);
+}
+
+/* Write that the run stops early. */
+void
+nw_train_log_stop(NwTrainLog *l, int64_t step, int64_t best_step)
+{
+	if (l->file == NULL)
+		return;
+	fprintf(l->file, "{\"step\":%lld,\"stopped_early\":true,\"best_step\":%lld}\n",
+	        (long long) step, (long long) best_step);
+	flush(l);
+}
+
+void
+nw_train_log_close(NwTrainLog *l)
+{
+	if (l->file != NULL && fclose(l->file) != 0)
+		fail(l);
+}
