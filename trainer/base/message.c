@@ -10,13 +10,17 @@
 #include "base/hush.h"
 #include "base/message.h"
 
+/* Write a message in one piece: other threads may write to stderr, too. */
 static void
 message(const char *severity, const char *fmt, va_list ap)
 {
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
 	fflush(stdout);
-	fprintf(stderr, "nwhead: %s", severity);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
+	fprintf(stderr, "nwhead: %s%s\n", severity, text ? text : fmt);
+	free(text);
 }
 
 /*
