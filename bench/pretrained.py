@@ -99,8 +99,8 @@ def main():
     chosen = open(f"{out}/pretrained.heads/chosen.txt", "w")
     for head in ("fc", "nw"):
         tried = {}
-        for rate in (1e-3, 1e-2):
-            for decay in (0.01, 1.0):
+        for rate in (1e-2, 3e-2, 1e-1):
+            for decay in (0, 0.01):
                 layer = train(head, z, y, len(names), rate, decay, 100)
                 tried[rate, decay] = loss_on(head, layer, (z, y), (parts["val"][2], of["val"]), len(names))
         rate, decay = min(tried, key=tried.get)

@@ -142,8 +142,7 @@ longer_schedule() {
 	cat "$work/longer.txt"
 	rates "$work/longer.json" 40=0.001 41=0.1 50=0.1 51=0.01 75=0.01 76=0.001 100=0.001 &&
 		grep -q 'from 40 to 100 steps: .* rate 0.1 now, 0.001 at the end, divided by 10 after 50,75$' "$work/longer.txt" &&
-		"$bin/test-infer" settings "$work/longer.onnx" steps=100 extended=40 &&
-		grep -aq '40 of 40' "$work/longer.onnx"
+		"$bin/test-infer" settings "$work/longer.onnx" steps=100 extended='40 of 40'
 }
 
 # What a run cannot go on with, made longer or not: refuses_to_extend
@@ -183,6 +182,22 @@ usual_supports() {
 			--out "$work/u.onnx" && "$bin/test-infer" settings "$work/u.onnx" supports=40 &&
 		"$nwhead" train --idx "$work/forty-images.gz" "$work/forty-labels.gz" "${quick[@]}" --steps 1 --supports 50 \
 			--out "$work/u.onnx" && "$bin/test-infer" settings "$work/u.onnx" supports=50
+}
+
+# A cosine is drawn anew over all steps; the notice and the model say so.
+longer_cosine() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --lr 0.02 --schedule cosine --out "$work/cosine.onnx")
+	"${run[@]}" --steps 20 --keep-checkpoint &&
+		"${run[@]}" --steps 40 --resume --log "$work/cosine.json" --log-every 1 2>"$work/cosine.txt" || return
+	cat "$work/cosine.txt"
+	grep -q 'from 20 to 40 steps: goes on after step 20, learning rate 0.01 now' "$work/cosine.txt" &&
+		"$bin/test-infer" settings "$work/cosine.onnx" steps=40 extended='20 of 20' && "$python" - "$work/cosine.json" <<-'PY'
+			import json, math, sys
+			lines = [l for l in map(json.loads, open(sys.argv[1])) if 'lr' in l]
+			assert [l['step'] for l in lines] == list(range(21, 41)), lines
+			for l in lines:
+			    assert abs(l['lr'] - 0.01 * (1 + math.cos(math.pi * (l['step'] - 1) / 40))) < 1e-6, l
+		PY
 }
 
 steering_bad_input() {
@@ -226,19 +241,23 @@ steering() {
 	t "a network whose exported batch is fixed" fixed_batch
 	t "stopping early" early_stop
 	t "Ctrl-C, then --resume: the same bytes, also of the best" interrupted INT "${held[@]}" --val-every 10
+	t "the same by AdamW, clipped, along a cosine" interrupted INT --val-share 0.2 --val-every 10 --kernel hypersphere \
+		--optimizer adamw --clip 1 --schedule cosine --warmup 5
 	t "kill -9 likewise" interrupted KILL --val-share 0.2 --val-every 5 --best-by error --head fc --queries 32
 	t "Ctrl-C in the middle of a look, then --resume" interrupted_look
 	t "60 steps made 120" extended --lr-drops 1000
 	t "with held-out images" extended --lr-drops 1000 "${held[@]}" --val-every 20
+	t "by AdamW" extended --lr-drops 1000 --optimizer adamw --warmup 5 --clip 1
 	t "the schedule of a longer run" longer_schedule
+	t "a longer cosine" longer_cosine
 	refuses_to_extend
 	t "epochs" epochs
 	t "supports by the number of classes" usual_supports
 	steering_bad_input
 }
 
-# A log's last figures against nw_evaluate's for the same model: evaluated LOG SUPPORTS QUERIES
-evaluated() {
+# A log's last figures against nw_evaluate's for the same model: as_logged LOG SUPPORTS QUERIES
+as_logged() {
 	local row
 	row=$(sql "SELECT error_rate, ece, nll, n, unseen FROM nw_evaluate('$2', '$3')") || return
 	echo "nw_evaluate: $row"
@@ -262,7 +281,7 @@ as_evaluated() {
 		"${embed[@]}" "${small[@]}" --table "$name" --set "$name" &&
 		"${embed[@]}" --idx "$work/held-images.gz" "$work/held-labels.gz" --table "${name}_held" --set "${name}_held" || return
 	[ "$(sql "SELECT count(*) FROM nw_sets WHERE name = '${name}_head'")" = 0 ] || supports=${name}_head
-	evaluated "$work/judged.json" "$supports" "${name}_held"
+	as_logged "$work/judged.json" "$supports" "${name}_held"
 }
 
 in_steering() {
@@ -273,6 +292,10 @@ in_steering() {
 	t "NW, cut from larger images" as_evaluated windows --steps 30 --size 12 --resize 15
 	t "NW, cut from boxes, in other shades" as_evaluated boxes --steps 30 --random-resized-crop 0.4 --jitter 0.3,0.3,0 \
 		--val-supports 0
+	t "kernel gaussian" as_evaluated gaussian --steps 30 --lr 0.005 --kernel gaussian --tau 20
+	t "kernel hypersphere" as_evaluated hypersphere --steps 30 --kernel hypersphere
+	t "kernel cosine" as_evaluated cosine --steps 30 --kernel cosine --label-smoothing 0.1
+	t "kernel dot, by AdamW" as_evaluated dot --steps 30 --kernel dot --optimizer adamw
 	t "FC: figures are nw_evaluate's" as_evaluated fc --steps 6 --head fc --queries 32 --dim 0
 	t "FC with a layer below, longer" as_evaluated deep --steps 60 --head fc --queries 32
 	t "images in a table" bytea_table
