@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 """Judge the gradients that gradcheck.c computed: float64 PyTorch is the reference.
 
-gradcheck.py ops FOLDER TOLERANCE
-gradcheck.py net FOLDER TOLERANCE ARCH WIDTH KERNEL
-gradcheck.py edges FOLDER TOLERANCE KERNEL        (odd embeddings; tolerance inf: finite is enough)
-gradcheck.py backbone FOLDER TOLERANCE MODULE     (forward() of make_backbone.py or another)
-gradcheck.py steps FOLDER TOLERANCE RECIPE        (several steps of cnn)
-gradcheck.py ... -- ...                           (several of these)
+Reads what to judge from stdin, a line each, its words with tabs between them, and answers
+each with what it found and a line "passed" or "failed".  (To load PyTorch takes longer than
+most of them.)
+
+ops FOLDER TOLERANCE
+net FOLDER TOLERANCE ARCH WIDTH KERNEL
+edges FOLDER TOLERANCE KERNEL        (odd embeddings; tolerance inf: finite is enough)
+backbone FOLDER TOLERANCE MODULE     (forward() of make_backbone.py or another)
+steps FOLDER TOLERANCE RECIPE        (several steps of cnn)
 """
 import importlib
 import os
 import sys
+import traceback
 
 import numpy as np
 import torch
@@ -351,20 +355,18 @@ def check(what, folder, tolerance, *more):
     if what == 'edges':
         return check_edges(folder, tolerance, *more)
     if what == 'backbone':
-        sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
         return check_net(folder, tolerance, 'backbone', more[0])
     return check_net(folder, tolerance, more[0], int(more[1]), *more[2:])
 
 
 def main():
-    """Judge one, or several with a "--" between them: to load PyTorch takes longer than most of them."""
-    failed = 0
-    todo = sys.argv[1:]
-    while todo:
-        end = todo.index('--') if '--' in todo else len(todo)
-        failed += check(*todo[:end])
-        todo = todo[end + 1:]
-    sys.exit(failed > 0)
+    for line in sys.stdin:
+        try:
+            failed = check(*line.rstrip('\n').split('\t'))
+        except Exception:
+            traceback.print_exc(file=sys.stdout)
+            failed = True
+        print('failed' if failed else 'passed', flush=True)
 
 
 if __name__ == '__main__':
