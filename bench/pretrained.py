@@ -99,7 +99,7 @@ def main():
     chosen = open(f"{out}/pretrained.heads/chosen.txt", "w")
     for head in ("fc", "nw"):
         tried = {}
-        for rate in (1e-2, 3e-2, 1e-1):
+        for rate in (3e-2, 1e-1, 3e-1, 1.0):
             for decay in (0, 0.01):
                 layer = train(head, z, y, len(names), rate, decay, 100)
                 tried[rate, decay] = loss_on(head, layer, (z, y), (parts["val"][2], of["val"]), len(names))
