@@ -295,6 +295,73 @@ test_far(void)
 	check(log_p[0] == 0 && log_p[1] == -4998, "classes that are far away keep a likelihood");
 }
 
+/*
+ * Check supports of one coordinate, whose products with a query a double holds exactly, against
+ * sums that begin at the largest of them.
+ */
+static void
+test_large(float q, const float *x, int n, double tolerance, const char *name)
+{
+	enum
+	{
+		CLASSES = 7
+	};
+	int label[2 * CLASSES];
+	double log_p[CLASSES];
+	NwSupports s = {NW_DOT, 1, x, label, n, 1, CLASSES};
+	NwJudgement j = {0};
+	long double mass[CLASSES] = {0};
+	long double total = 0;
+	long double top = -INFINITY;
+	long double nll = 0;
+	double worst = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		label[i] = i % CLASSES;
+		top = fmaxl(top, (long double) q * x[i]);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		long double e = expl((long double) q * x[i] - top);
+
+		mass[i % CLASSES] += e;
+		total += e;
+	}
+	nw_predict(&s, &q, 1, log_p);
+	for (int c = 0; c < CLASSES; c++)
+		if (mass[c] > 0)
+		{
+			worst = fmax(worst, fabs(log_p[c] - (double) logl(mass[c] / total)));
+			nw_judgement_add(&j, log_p, CLASSES, c);
+			nll -= logl(mass[c] / total);
+		}
+	worst = fmax(worst, fabs(nw_judgement_figures(&j).nll - (double) nll / (double) j.n));
+	printf("# %s: %.1e\n", name, worst);
+	check(j.n > 1 && worst < tolerance, name);
+}
+
+/* Check scores beside which the logarithm of a sum is nothing. */
+static void
+test_large_scores(void)
+{
+	float tied[14];
+	float three[14];
+	float near[14];
+	float next = nextafterf(1e20F, 2e20F);
+
+	for (int i = 0; i < 14; i++)
+	{
+		tied[i] = 1e20F;
+		three[i] = i % 7 < 3 ? next : 1e20F;  /* the others are as good as impossible */
+		near[i] = 1000 + (float) i / (1 << 14); /* products some hundredths apart */
+	}
+	test_large(1e20F, tied, 7, 1e-15, "seven equal scores of 1e40: ln 7");
+	test_large(1e20F, tied, 10, 1e-15, "ten, of which some share a class");
+	test_large(1e20F, three, 14, 1e-15, "three a little above the others");
+	test_large(1000, near, 14, 1e-14, "scores of a million, hundredths apart");
+}
+
 static void
 test_judgement(void)
 {
@@ -357,6 +424,7 @@ main(void)
 	test_predict(NW_COSINE, "predictions of kernel cosine");
 	test_predict(NW_DOT, "predictions of kernel dot");
 	test_far();
+	test_large_scores();
 	test_judgement();
 	test_best();
 	return failed > 0;
