@@ -429,6 +429,19 @@ introduce(const Run *run)
 		        (long long) o->val_every);
 }
 
+/* Check that what the run makes can be written. */
+static void
+check_outputs(const NwTrainSettings *o)
+{
+	char *best = nw_best_path(o->out);
+
+	nw_check_writable(o->out);
+	nw_check_writable(o->checkpoint);
+	if (nw_train_validates(o))
+		nw_check_writable(best);
+	free(best);
+}
+
 /* Carry out "nwhead train". */
 int
 nw_train(NwTrainSettings *o)
@@ -440,8 +453,7 @@ nw_train(NwTrainSettings *o)
 	int64_t first = 0;
 	bool done;
 
-	nw_check_writable(o->out); /* the best model goes to the same folder */
-	nw_check_writable(o->checkpoint);
+	check_outputs(o);
 	notice_checkpoint(o);
 	run.dataset = nw_dataset_open(&o->dataset, true);
 	nw_validation_open(&run.val, o, run.dataset);
