@@ -386,6 +386,39 @@ test_judgement(void)
 	check(fabs(f.ece - (0.8 + 0.21) / 2) < 1e-12, "a border belongs to the bin below");
 }
 
+/* Check what a checkpoint cannot say of a best model. */
+static void
+test_refused_bests(void)
+{
+	static const char *const good[] = {"20 0.5 0.1 1 10 0.25 0.1 0.5 1",
+	                                   "20 1 0 inf 20 1 nan nan 0"};
+	static const char *const bad[] = {"",
+	                                  "nan",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 0.5",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 0.5 1x",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 0.5 1 1",
+	                                  "20 0.5 0.1 1 21 0.25 0.1 0.5 1",
+	                                  "20 0.5 0.1 1 0 0.25 0.1 0.5 1",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 0.5 -1",
+	                                  "20 1.5 0.1 1 10 0.25 0.1 0.5 1",
+	                                  "20 nan 0.1 1 10 0.25 0.1 0.5 1",
+	                                  "20 0.5 0.1 1 10 0.25 7 0.5 1",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 -inf 1"};
+	bool ok = true;
+
+	for (int i = 0; i < NW_LENGTH(good) + NW_LENGTH(bad); i++)
+	{
+		bool is_good = i < NW_LENGTH(good);
+		NwMetas m = {0};
+		NwBest b = {0};
+
+		nw_meta_set(&m, "nwhead.best", "%s", is_good ? good[i] : bad[i - NW_LENGTH(good)]);
+		ok &= nw_best_load(&b, &m, 20) == is_good;
+		nw_metas_free(&m);
+	}
+	check(ok, "numbers of a best model that are none");
+}
+
 static void
 test_best(void)
 {
@@ -401,9 +434,13 @@ test_best(void)
 	check(first && !equal && better && !worse && b.step == 30 && b.since == 1 && b.seen == 40,
 	      "the best model by likelihood");
 	nw_best_save(&b, &m);
-	check(nw_best_load(&c, &m) && c.step == 30 && c.since == 1 && c.seen == 40 &&
+	check(nw_best_load(&c, &m, 40) && c.step == 30 && c.since == 1 && c.seen == 40 &&
 	          c.best.nll == b.best.nll && c.last.error == 0.1,
 	      "what a checkpoint keeps of it");
+	c = (NwBest) {.step = 10, .best = {1, NAN, NAN}};
+	check(nw_best_add(&c, NW_BEST_BY_NLL, 20, &f[3]), "any likelihood is better than none");
+	check(!nw_best_load(&c, &m, 39), "a look at a step that was not reached");
+	test_refused_bests();
 	check(nw_best_add(&b, NW_BEST_BY_ERROR, 50, &f[3]) && b.step == 50, "by error");
 	check(strcmp(nw_best_path("a/b.onnx"), "a/b.best.onnx") == 0 &&
 	          strcmp(nw_best_path("model"), "model.best") == 0,

@@ -163,6 +163,89 @@ refuses_to_extend() {
 		--patience 2
 }
 
+# Write a checkpoint with other metadata: edited FROM TO KEY [VALUE]; without VALUE, with none.
+edited() {
+	"$python" - "$@" <<-'PY'
+		import sys
+		def varint(data, i):
+		    n = shift = 0
+		    while True:
+		        n, shift, i = n | (data[i] & 127) << shift, shift + 7, i + 1
+		        if data[i - 1] < 128:
+		            return n, i
+		data, key, out, found, i = open(sys.argv[1], 'rb').read(), sys.argv[3].encode(), b'', 0, 0
+		while i < len(data):
+		    start, (tag, i) = i, varint(data, i)
+		    n, i = varint(data, i)
+		    i += n if tag & 7 == 2 else 0
+		    if data[start] == 14 << 3 | 2 and bytes([len(key)]) + key + b'\x12' in data[start:i]:
+		        found += 1
+		        if len(sys.argv) > 4:
+		            value = sys.argv[4].encode()
+		            pair = b'\x0a' + bytes([len(key)]) + key + b'\x12' + bytes([len(value)]) + value
+		            out += data[start:start + 1] + bytes([len(pair)]) + pair
+		    else:
+		        out += data[start:i]
+		assert found == 1, found
+		open(sys.argv[2], 'wb').write(out)
+	PY
+}
+
+# One bit of a file's middle, which is a weight's: flip_bit FROM TO
+flip_bit() {
+	"$python" - "$@" <<-'PY'
+		import sys
+		data = bytearray(open(sys.argv[1], 'rb').read())
+		data[len(data) // 2] ^= 4
+		open(sys.argv[2], 'wb').write(data)
+	PY
+}
+
+# What no checkpoint of a run of 20 steps can be; the first ones had neither a sum nor a source.
+damaged_checkpoints() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 20 --out "$work/bad.onnx" --resume
+		--checkpoint "$work/odd.ckpt" "${held[@]}") step
+	t "a bit" flip_bit "$work/kept.ckpt" "$work/odd.ckpt"
+	fails "a checkpoint with a bit turned" 1 'checkpoint ".*odd.ckpt" is damaged' "${run[@]}"
+	t "a seed" edited "$work/kept.ckpt" "$work/odd.ckpt" seed 1
+	fails "a checkpoint with a changed setting" 1 'is damaged' "${run[@]}" --seed 1
+	t "no sum" edited "$work/kept.ckpt" "$work/first.ckpt" nwhead.checksum
+	for step in '' 20x x nan -1 ' 7' 21 99999999999999999999; do
+		t "step \"$step\"" edited "$work/first.ckpt" "$work/odd.ckpt" nwhead.step "$step"
+		fails "a checkpoint of step \"$step\"" 1 'odd.ckpt" is not a checkpoint of nwhead' "${run[@]}"
+	done
+	t "a best model" edited "$work/first.ckpt" "$work/odd.ckpt" nwhead.best '20 0 0 1 20 -7 0 1 0'
+	fails "a checkpoint with a best model that cannot be" 1 'is not a checkpoint' "${run[@]}"
+	cp "$work/first.ckpt" "$work/odd.ckpt"
+	t "a checkpoint without a sum" "${run[@]}" --out "$work/odd.onnx"
+}
+
+# A model that cannot be written when all is learned: the checkpoint is, and writes it later.
+unwritten() {
+	local out=$work/unwritten.onnx run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 200) pid status
+	rm -rf "$out" "$out.ckpt"
+	"${run[@]}" --out "$work/whole.onnx" || return
+	"${run[@]}" --out "$out" --checkpoint-every 5 &
+	pid=$!
+	await_file "$out.ckpt" $pid
+	mkdir "$out" || return
+	wait $pid
+	status=$?
+	[ $status = 1 ] && [ -e "$out.ckpt" ] && rmdir "$out" &&
+		"${run[@]}" --out "$out" --resume --log "$work/unwritten.json" && [ ! -s "$work/unwritten.json" ] &&
+		cmp "$work/whole.onnx" "$out" && [ ! -e "$out.ckpt" ]
+}
+
+# A log that cannot be written is given up, with one word; the model is the same.
+full_log() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 20 --log-every 5)
+	"${run[@]}" --out "$work/whole.onnx" &&
+		"${run[@]}" --out "$work/full.onnx" --log /dev/full 2>"$work/full.txt" || return
+	cat "$work/full.txt"
+	[ "$(wc -l <"$work/full.txt")" = 1 ] && grep -q 'could not write to log "/dev/full": .*; going on' "$work/full.txt" &&
+		cmp "$work/whole.onnx" "$work/full.onnx"
+}
+
 # So many steps as ask about each image so often, rounded up: 800 / 64, 300 / 48.
 epochs() {
 	"$nwhead" train "${small[@]}" "${quick[@]}" --head fc --queries 64 --epochs 2 --out "$work/e.onnx" &&
@@ -251,6 +334,9 @@ steering() {
 	t "the schedule of a longer run" longer_schedule
 	t "a longer cosine" longer_cosine
 	refuses_to_extend
+	damaged_checkpoints
+	t "a model that cannot be written" unwritten
+	t "a log that cannot be written" full_log
 	t "epochs" epochs
 	t "supports by the number of classes" usual_supports
 	steering_bad_input

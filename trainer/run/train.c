@@ -331,7 +331,7 @@ train(Run *run, int64_t first)
 	{
 		if (nw_validation_due(&run->val, step))
 			validate(run, step);
-		if (step == o->steps || interrupted || nw_validation_stops(&run->val))
+		if (step >= o->steps || interrupted || nw_validation_stops(&run->val))
 			break;
 		step = run_steps(run, step, nw_validation_next(&run->val, step));
 	}
@@ -349,9 +349,7 @@ train(Run *run, int64_t first)
 		nw_info("stopped early after step %lld: no better model in %lld validations",
 		        (long long) step, (long long) run->val.best.since);
 	}
-	nw_step_runner_fetch(run->runner);
-	if (o->keep_checkpoint)
-		save_checkpoint(run, step);
+	save_checkpoint(run, step); /* whatever becomes of the models' files */
 	return true;
 }
 
