@@ -353,7 +353,7 @@ test_large_scores(void)
 	for (int i = 0; i < 14; i++)
 	{
 		tied[i] = 1e20F;
-		three[i] = i % 7 < 3 ? next : 1e20F;  /* the others are as good as impossible */
+		three[i] = i % 7 < 3 ? next : 1e20F;    /* the others are as good as impossible */
 		near[i] = 1000 + (float) i / (1 << 14); /* products some hundredths apart */
 	}
 	test_large(1e20F, tied, 7, 1e-15, "seven equal scores of 1e40: ln 7");

@@ -145,20 +145,53 @@ longer_schedule() {
 		"$bin/test-infer" settings "$work/longer.onnx" steps=100 extended='40 of 40'
 }
 
+# Images of which one has another pixel: spotted FROM TO
+spotted() {
+	"$python" - "$@" <<-'PY'
+		import gzip, sys
+		data = bytearray(gzip.open(sys.argv[1]).read())
+		data[-1] ^= 1
+		gzip.open(sys.argv[2], 'wb').write(data)
+	PY
+}
+
+# A folder is the same where its files are, by name and size, and a checkpoint that does not
+# say which it was is gone on from.
+same_folder() {
+	local d=$work/moved run=("$nwhead" train "${quick[@]}" --size 16 --supports 8 --queries 8 --steps 6
+		--out "$work/moved.onnx" --resume --checkpoint "$work/odd.ckpt")
+	rm -rf "$d" && cp -r "$work/photos" "$d" && "${run[@]/--resume/--keep-checkpoint}" --images "$work/photos" &&
+		cp "$work/odd.ckpt" "$work/whole.ckpt" && "${run[@]}" --images "$d" || return
+	echo >>"$d/class-1/1.jpg" && cp "$work/whole.ckpt" "$work/odd.ckpt" || return
+	! "${run[@]}" --images "$d" 2>"$work/moved.txt" && grep -q 'made with other images$' "$work/moved.txt" &&
+		edited "$work/whole.ckpt" "$work/first.ckpt" nwhead.checksum &&
+		edited "$work/first.ckpt" "$work/odd.ckpt" source && "${run[@]}" --images "$d"
+}
+
 # What a run cannot go on with, made longer or not: refuses_to_extend
 refuses_to_extend() {
 	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --out "$work/bad.onnx" --checkpoint "$work/kept.ckpt")
 	rm -f "$work/kept.ckpt"
 	t "a run that keeps its checkpoint" "${run[@]}" --steps 20 --keep-checkpoint "${held[@]}" --out "$work/kept.onnx"
-	fails "fewer steps than before" 1 'another setting: steps was 20 and is 10' "${run[@]}" --resume --steps 10 "${held[@]}"
-	fails "more steps that nobody asked for" 1 'another setting: steps was 20 and is 2000' "${run[@]}" --resume "${held[@]}"
+	fails "fewer steps than before" 1 'of a run of 20 steps, not 10: give --steps 20 as before, or more' "${run[@]}" --resume --steps 10 "${held[@]}"
+	fails "more steps that nobody asked for" 1 'of 20 steps, not 2000: give --steps 20' "${run[@]}" --resume "${held[@]}"
 	fails "more steps and another seed" 1 'another setting: seed was 0 and is 3' "${run[@]}" --resume --steps 30 --seed 3 \
 		"${held[@]}"
 	fails "more steps and other drops" 1 'another setting: lr-drops was 10,15 and is 12' "${run[@]}" --resume --steps 30 \
 		--lr-drops 12 "${held[@]}"
 	fails "other held-out images" 1 'another setting: val-images was 150 and is 400' "${run[@]}" --resume --steps 20 \
 		--val-idx "$work/small-images.gz" "$work/small-labels.gz"
-	fails "none any more" 1 'another setting: val-images was 150 and is not there' "${run[@]}" --resume --steps 20
+	t "held-out images with a spot" spotted "$work/held-images.gz" "$work/spotted.gz"
+	fails "held-out images of the same labels" 1 'made with other held-out images' "${run[@]}" --resume --steps 20 \
+		--val-idx "$work/spotted.gz" "$work/held-labels.gz"
+	fails "another optimizer, from which a rate follows" 1 'optimizer was the usual one and is adamw' "${run[@]}" --resume \
+		--steps 20 "${held[@]}" --optimizer adamw
+	fails "another schedule" 1 'schedule was the usual one and is cosine' "${run[@]}" --resume --steps 20 "${held[@]}" \
+		--schedule cosine
+	fails "another head" 1 'head was nw and is fc' "${run[@]}" --resume --steps 20 --head fc
+	fails "another momentum, in few digits" 1 'momentum was 0.9 and is 0.1$' "${run[@]}" --resume --steps 20 "${held[@]}" \
+		--momentum 0.1
+	fails "none any more" 1 'another setting: val-images was 150 and is none' "${run[@]}" --resume --steps 20
 	fails "another patience" 1 'another setting: patience was 0 and is 2' "${run[@]}" --resume --steps 20 "${held[@]}" \
 		--patience 2
 }
@@ -270,6 +303,7 @@ usual_supports() {
 # A cosine is drawn anew over all steps; the notice and the model say so.
 longer_cosine() {
 	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --lr 0.02 --schedule cosine --out "$work/cosine.onnx")
+	rm -f "$work/cosine.json"
 	"${run[@]}" --steps 20 --keep-checkpoint &&
 		"${run[@]}" --steps 40 --resume --log "$work/cosine.json" --log-every 1 2>"$work/cosine.txt" || return
 	cat "$work/cosine.txt"
@@ -335,6 +369,7 @@ steering() {
 	t "a longer cosine" longer_cosine
 	refuses_to_extend
 	damaged_checkpoints
+	t "the same images elsewhere, and others" same_folder
 	t "a model that cannot be written" unwritten
 	t "a log that cannot be written" full_log
 	t "epochs" epochs

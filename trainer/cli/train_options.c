@@ -507,7 +507,8 @@ check_files(const NwTrainSettings *o)
 			nw_usage_error(WHO, "%s wants the name of a file", what[i]);
 		for (int k = 0; k < i; k++)
 			if (path[i] && path[k] && nw_same_file(path[i], path[k]))
-				nw_usage_error(WHO, "%s and %s are the same file, \"%s\"", what[k], what[i], path[i]);
+				nw_usage_error(WHO, "%s and %s are the same file, \"%s\"", what[k], what[i],
+				               path[i]);
 	}
 	free(best);
 }

@@ -140,8 +140,8 @@ normalise(const Mass *mass, int classes, double *log_p)
 		if (mass[c].sum > 0)
 			all.sum += mass[c].sum * exp(mass[c].top - all.top);
 	for (int c = 0; c < classes; c++)
-		log_p[c] = mass[c].sum > 0 ? mass[c].top - all.top + (log(mass[c].sum) - log(all.sum))
-		                           : -INFINITY;
+		log_p[c] =
+			mass[c].sum > 0 ? mass[c].top - all.top + (log(mass[c].sum) - log(all.sum)) : -INFINITY;
 }
 
 /* Predict n queries q [n, dim]: log-probabilities [n, classes], -INFINITY without a support. */

@@ -65,7 +65,8 @@ checksum(const NwStates *all, const NwMetas *meta)
 		nw_buf_printf(&b, "%s:", s->name);
 		for (int k = 0; k < s->shape.rank; k++)
 			nw_buf_printf(&b, " %" PRId64, s->shape.dim[k]);
-		nw_buf_printf(&b, " %016" PRIx64 "\n", nw_hash(s->data, nw_shape_bytes(&s->shape, NW_FLOAT)));
+		nw_buf_printf(&b, " %016" PRIx64 "\n",
+		              nw_hash(s->data, nw_shape_bytes(&s->shape, NW_FLOAT)));
 	}
 	sum = nw_hash(b.data, b.len);
 	nw_buf_free(&b);
@@ -145,7 +146,8 @@ nw_checkpoint_load(const char *path, NwStates *states, NwBest *best, NwMetas *se
 	step = read_steps(nw_meta_get(settings, STEPS_KEY), INT64_MAX);
 	step = read_steps(nw_meta_get(settings, STEP_KEY), step);
 	if (step < 0 || !nw_best_load(best, settings, step))
-		nw_fatal("\"%s\" is not a checkpoint of nwhead: its step, or its best model's, is none", path);
+		nw_fatal("\"%s\" is not a checkpoint of nwhead: its step, or its best model's, is none",
+		         path);
 	for (int i = 0; i < all.n; i++)
 	{
 		const NwState *s = &all.item[i];
