@@ -295,6 +295,73 @@ test_far(void)
 	check(log_p[0] == 0 && log_p[1] == -4998, "classes that are far away keep a likelihood");
 }
 
+/*
+ * Check supports of one coordinate, whose products with a query a double holds exactly, against
+ * sums that begin at the largest of them.
+ */
+static void
+test_large(float q, const float *x, int n, double tolerance, const char *name)
+{
+	enum
+	{
+		CLASSES = 7
+	};
+	int label[2 * CLASSES];
+	double log_p[CLASSES];
+	NwSupports s = {NW_DOT, 1, x, label, n, 1, CLASSES};
+	NwJudgement j = {0};
+	long double mass[CLASSES] = {0};
+	long double total = 0;
+	long double top = -INFINITY;
+	long double nll = 0;
+	double worst = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		label[i] = i % CLASSES;
+		top = fmaxl(top, (long double) q * x[i]);
+	}
+	for (int i = 0; i < n; i++)
+	{
+		long double e = expl((long double) q * x[i] - top);
+
+		mass[i % CLASSES] += e;
+		total += e;
+	}
+	nw_predict(&s, &q, 1, log_p);
+	for (int c = 0; c < CLASSES; c++)
+		if (mass[c] > 0)
+		{
+			worst = fmax(worst, fabs(log_p[c] - (double) logl(mass[c] / total)));
+			nw_judgement_add(&j, log_p, CLASSES, c);
+			nll -= logl(mass[c] / total);
+		}
+	worst = fmax(worst, fabs(nw_judgement_figures(&j).nll - (double) nll / (double) j.n));
+	printf("# %s: %.1e\n", name, worst);
+	check(j.n > 1 && worst < tolerance, name);
+}
+
+/* Check scores beside which the logarithm of a sum is nothing. */
+static void
+test_large_scores(void)
+{
+	float tied[14];
+	float three[14];
+	float near[14];
+	float next = nextafterf(1e20F, 2e20F);
+
+	for (int i = 0; i < 14; i++)
+	{
+		tied[i] = 1e20F;
+		three[i] = i % 7 < 3 ? next : 1e20F;    /* the others are as good as impossible */
+		near[i] = 1000 + (float) i / (1 << 14); /* products some hundredths apart */
+	}
+	test_large(1e20F, tied, 7, 1e-15, "seven equal scores of 1e40: ln 7");
+	test_large(1e20F, tied, 10, 1e-15, "ten, of which some share a class");
+	test_large(1e20F, three, 14, 1e-15, "three a little above the others");
+	test_large(1000, near, 14, 1e-14, "scores of a million, hundredths apart");
+}
+
 static void
 test_judgement(void)
 {
@@ -319,6 +386,39 @@ test_judgement(void)
 	check(fabs(f.ece - (0.8 + 0.21) / 2) < 1e-12, "a border belongs to the bin below");
 }
 
+/* Check what a checkpoint cannot say of a best model. */
+static void
+test_refused_bests(void)
+{
+	static const char *const good[] = {"20 0.5 0.1 1 10 0.25 0.1 0.5 1",
+	                                   "20 1 0 inf 20 1 nan nan 0"};
+	static const char *const bad[] = {"",
+	                                  "nan",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 0.5",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 0.5 1x",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 0.5 1 1",
+	                                  "20 0.5 0.1 1 21 0.25 0.1 0.5 1",
+	                                  "20 0.5 0.1 1 0 0.25 0.1 0.5 1",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 0.5 -1",
+	                                  "20 1.5 0.1 1 10 0.25 0.1 0.5 1",
+	                                  "20 nan 0.1 1 10 0.25 0.1 0.5 1",
+	                                  "20 0.5 0.1 1 10 0.25 7 0.5 1",
+	                                  "20 0.5 0.1 1 10 0.25 0.1 -inf 1"};
+	bool ok = true;
+
+	for (int i = 0; i < NW_LENGTH(good) + NW_LENGTH(bad); i++)
+	{
+		bool is_good = i < NW_LENGTH(good);
+		NwMetas m = {0};
+		NwBest b = {0};
+
+		nw_meta_set(&m, "nwhead.best", "%s", is_good ? good[i] : bad[i - NW_LENGTH(good)]);
+		ok &= nw_best_load(&b, &m, 20) == is_good;
+		nw_metas_free(&m);
+	}
+	check(ok, "numbers of a best model that are none");
+}
+
 static void
 test_best(void)
 {
@@ -334,9 +434,13 @@ test_best(void)
 	check(first && !equal && better && !worse && b.step == 30 && b.since == 1 && b.seen == 40,
 	      "the best model by likelihood");
 	nw_best_save(&b, &m);
-	check(nw_best_load(&c, &m) && c.step == 30 && c.since == 1 && c.seen == 40 &&
+	check(nw_best_load(&c, &m, 40) && c.step == 30 && c.since == 1 && c.seen == 40 &&
 	          c.best.nll == b.best.nll && c.last.error == 0.1,
 	      "what a checkpoint keeps of it");
+	c = (NwBest) {.step = 10, .best = {1, NAN, NAN}};
+	check(nw_best_add(&c, NW_BEST_BY_NLL, 20, &f[3]), "any likelihood is better than none");
+	check(!nw_best_load(&c, &m, 39), "a look at a step that was not reached");
+	test_refused_bests();
 	check(nw_best_add(&b, NW_BEST_BY_ERROR, 50, &f[3]) && b.step == 50, "by error");
 	check(strcmp(nw_best_path("a/b.onnx"), "a/b.best.onnx") == 0 &&
 	          strcmp(nw_best_path("model"), "model.best") == 0,
@@ -357,6 +461,7 @@ main(void)
 	test_predict(NW_COSINE, "predictions of kernel cosine");
 	test_predict(NW_DOT, "predictions of kernel dot");
 	test_far();
+	test_large_scores();
 	test_judgement();
 	test_best();
 	return failed > 0;

@@ -145,22 +145,138 @@ longer_schedule() {
 		"$bin/test-infer" settings "$work/longer.onnx" steps=100 extended='40 of 40'
 }
 
+# Images of which one has another pixel: spotted FROM TO
+spotted() {
+	"$python" - "$@" <<-'PY'
+		import gzip, sys
+		data = bytearray(gzip.open(sys.argv[1]).read())
+		data[-1] ^= 1
+		gzip.open(sys.argv[2], 'wb').write(data)
+	PY
+}
+
+# A folder is the same where its files are, by name and size, and a checkpoint that does not
+# say which it was is gone on from.
+same_folder() {
+	local d=$work/moved run=("$nwhead" train "${quick[@]}" --size 16 --supports 8 --queries 8 --steps 6
+		--out "$work/moved.onnx" --resume --checkpoint "$work/odd.ckpt")
+	rm -rf "$d" && cp -r "$work/photos" "$d" && "${run[@]/--resume/--keep-checkpoint}" --images "$work/photos" &&
+		cp "$work/odd.ckpt" "$work/whole.ckpt" && "${run[@]}" --images "$d" || return
+	echo >>"$d/class-1/1.jpg" && cp "$work/whole.ckpt" "$work/odd.ckpt" || return
+	! "${run[@]}" --images "$d" 2>"$work/moved.txt" && grep -q 'made with other images$' "$work/moved.txt" &&
+		edited "$work/whole.ckpt" "$work/first.ckpt" nwhead.checksum &&
+		edited "$work/first.ckpt" "$work/odd.ckpt" source && "${run[@]}" --images "$d"
+}
+
 # What a run cannot go on with, made longer or not: refuses_to_extend
 refuses_to_extend() {
 	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --out "$work/bad.onnx" --checkpoint "$work/kept.ckpt")
 	rm -f "$work/kept.ckpt"
 	t "a run that keeps its checkpoint" "${run[@]}" --steps 20 --keep-checkpoint "${held[@]}" --out "$work/kept.onnx"
-	fails "fewer steps than before" 1 'another setting: steps was 20 and is 10' "${run[@]}" --resume --steps 10 "${held[@]}"
-	fails "more steps that nobody asked for" 1 'another setting: steps was 20 and is 2000' "${run[@]}" --resume "${held[@]}"
+	fails "fewer steps than before" 1 'of a run of 20 steps, not 10: give --steps 20 as before, or more' "${run[@]}" --resume --steps 10 "${held[@]}"
+	fails "more steps that nobody asked for" 1 'of 20 steps, not 2000: give --steps 20' "${run[@]}" --resume "${held[@]}"
 	fails "more steps and another seed" 1 'another setting: seed was 0 and is 3' "${run[@]}" --resume --steps 30 --seed 3 \
 		"${held[@]}"
 	fails "more steps and other drops" 1 'another setting: lr-drops was 10,15 and is 12' "${run[@]}" --resume --steps 30 \
 		--lr-drops 12 "${held[@]}"
 	fails "other held-out images" 1 'another setting: val-images was 150 and is 400' "${run[@]}" --resume --steps 20 \
 		--val-idx "$work/small-images.gz" "$work/small-labels.gz"
-	fails "none any more" 1 'another setting: val-images was 150 and is not there' "${run[@]}" --resume --steps 20
+	t "held-out images with a spot" spotted "$work/held-images.gz" "$work/spotted.gz"
+	fails "held-out images of the same labels" 1 'made with other held-out images' "${run[@]}" --resume --steps 20 \
+		--val-idx "$work/spotted.gz" "$work/held-labels.gz"
+	fails "another optimizer, from which a rate follows" 1 'optimizer was the usual one and is adamw' "${run[@]}" --resume \
+		--steps 20 "${held[@]}" --optimizer adamw
+	fails "another schedule" 1 'schedule was the usual one and is cosine' "${run[@]}" --resume --steps 20 "${held[@]}" \
+		--schedule cosine
+	fails "another head" 1 'head was nw and is fc' "${run[@]}" --resume --steps 20 --head fc
+	fails "another momentum, in few digits" 1 'momentum was 0.9 and is 0.1$' "${run[@]}" --resume --steps 20 "${held[@]}" \
+		--momentum 0.1
+	fails "none any more" 1 'another setting: val-images was 150 and is none' "${run[@]}" --resume --steps 20
 	fails "another patience" 1 'another setting: patience was 0 and is 2' "${run[@]}" --resume --steps 20 "${held[@]}" \
 		--patience 2
+}
+
+# Write a checkpoint with other metadata: edited FROM TO KEY [VALUE]; without VALUE, with none.
+edited() {
+	"$python" - "$@" <<-'PY'
+		import sys
+		def varint(data, i):
+		    n = shift = 0
+		    while True:
+		        n, shift, i = n | (data[i] & 127) << shift, shift + 7, i + 1
+		        if data[i - 1] < 128:
+		            return n, i
+		data, key, out, found, i = open(sys.argv[1], 'rb').read(), sys.argv[3].encode(), b'', 0, 0
+		while i < len(data):
+		    start, (tag, i) = i, varint(data, i)
+		    n, i = varint(data, i)
+		    i += n if tag & 7 == 2 else 0
+		    if data[start] == 14 << 3 | 2 and bytes([len(key)]) + key + b'\x12' in data[start:i]:
+		        found += 1
+		        if len(sys.argv) > 4:
+		            value = sys.argv[4].encode()
+		            pair = b'\x0a' + bytes([len(key)]) + key + b'\x12' + bytes([len(value)]) + value
+		            out += data[start:start + 1] + bytes([len(pair)]) + pair
+		    else:
+		        out += data[start:i]
+		assert found == 1, found
+		open(sys.argv[2], 'wb').write(out)
+	PY
+}
+
+# One bit of a file's middle, which is a weight's: flip_bit FROM TO
+flip_bit() {
+	"$python" - "$@" <<-'PY'
+		import sys
+		data = bytearray(open(sys.argv[1], 'rb').read())
+		data[len(data) // 2] ^= 4
+		open(sys.argv[2], 'wb').write(data)
+	PY
+}
+
+# What no checkpoint of a run of 20 steps can be; the first ones had neither a sum nor a source.
+damaged_checkpoints() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 20 --out "$work/bad.onnx" --resume
+		--checkpoint "$work/odd.ckpt" "${held[@]}") step
+	t "a bit" flip_bit "$work/kept.ckpt" "$work/odd.ckpt"
+	fails "a checkpoint with a bit turned" 1 'checkpoint ".*odd.ckpt" is damaged' "${run[@]}"
+	t "a seed" edited "$work/kept.ckpt" "$work/odd.ckpt" seed 1
+	fails "a checkpoint with a changed setting" 1 'is damaged' "${run[@]}" --seed 1
+	t "no sum" edited "$work/kept.ckpt" "$work/first.ckpt" nwhead.checksum
+	for step in '' 20x x nan -1 ' 7' 21 99999999999999999999; do
+		t "step \"$step\"" edited "$work/first.ckpt" "$work/odd.ckpt" nwhead.step "$step"
+		fails "a checkpoint of step \"$step\"" 1 'odd.ckpt" is not a checkpoint of nwhead' "${run[@]}"
+	done
+	t "a best model" edited "$work/first.ckpt" "$work/odd.ckpt" nwhead.best '20 0 0 1 20 -7 0 1 0'
+	fails "a checkpoint with a best model that cannot be" 1 'is not a checkpoint' "${run[@]}"
+	cp "$work/first.ckpt" "$work/odd.ckpt"
+	t "a checkpoint without a sum" "${run[@]}" --out "$work/odd.onnx"
+}
+
+# A model that cannot be written when all is learned: the checkpoint is, and writes it later.
+unwritten() {
+	local out=$work/unwritten.onnx run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 200) pid status
+	rm -rf "$out" "$out.ckpt"
+	"${run[@]}" --out "$work/whole.onnx" || return
+	"${run[@]}" --out "$out" --checkpoint-every 5 &
+	pid=$!
+	await_file "$out.ckpt" $pid
+	mkdir "$out" || return
+	wait $pid
+	status=$?
+	[ $status = 1 ] && [ -e "$out.ckpt" ] && rmdir "$out" &&
+		"${run[@]}" --out "$out" --resume --log "$work/unwritten.json" && [ ! -s "$work/unwritten.json" ] &&
+		cmp "$work/whole.onnx" "$out" && [ ! -e "$out.ckpt" ]
+}
+
+# A log that cannot be written is given up, with one word; the model is the same.
+full_log() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 20 --log-every 5)
+	"${run[@]}" --out "$work/whole.onnx" &&
+		"${run[@]}" --out "$work/full.onnx" --log /dev/full 2>"$work/full.txt" || return
+	cat "$work/full.txt"
+	[ "$(wc -l <"$work/full.txt")" = 1 ] && grep -q 'could not write to log "/dev/full": .*; going on' "$work/full.txt" &&
+		cmp "$work/whole.onnx" "$work/full.onnx"
 }
 
 # So many steps as ask about each image so often, rounded up: 800 / 64, 300 / 48.
@@ -187,6 +303,7 @@ usual_supports() {
 # A cosine is drawn anew over all steps; the notice and the model say so.
 longer_cosine() {
 	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --lr 0.02 --schedule cosine --out "$work/cosine.onnx")
+	rm -f "$work/cosine.json"
 	"${run[@]}" --steps 20 --keep-checkpoint &&
 		"${run[@]}" --steps 40 --resume --log "$work/cosine.json" --log-every 1 2>"$work/cosine.txt" || return
 	cat "$work/cosine.txt"
@@ -251,6 +368,10 @@ steering() {
 	t "the schedule of a longer run" longer_schedule
 	t "a longer cosine" longer_cosine
 	refuses_to_extend
+	damaged_checkpoints
+	t "the same images elsewhere, and others" same_folder
+	t "a model that cannot be written" unwritten
+	t "a log that cannot be written" full_log
 	t "epochs" epochs
 	t "supports by the number of classes" usual_supports
 	steering_bad_input

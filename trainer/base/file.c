@@ -114,11 +114,18 @@ sync_parent(const char *path)
 	free(copy);
 }
 
+/* Name the file that a file is written as until it is complete; to be freed. */
+static char *
+temporary(const char *path)
+{
+	return nw_printf("%s.%ld.tmp", path, (long) getpid());
+}
+
 /* Replace a file as a whole: readers see the old content or the new, never a part. */
 void
 nw_write_file(const char *path, const void *data, size_t len)
 {
-	char *tmp = nw_printf("%s.%ld.tmp", path, (long) getpid());
+	char *tmp = temporary(path);
 	const char *p = data;
 	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	const char *what = "create";
@@ -169,11 +176,56 @@ nw_check_writable(const char *path)
 {
 	char *copy = nw_strdup(path);
 	char *dir = dirname(copy);
+	char *tmp = temporary(path);
 	struct stat st;
+	int fd;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		nw_fatal("\"%s\" is not a regular file", path);
 	if (access(dir, W_OK) != 0)
 		nw_fatal("could not write to folder \"%s\": %s", dir, strerror(errno));
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		nw_fatal("could not create \"%s\": %s", path, strerror(errno));
+	close(fd);
+	unlink(tmp);
+	free(tmp);
 	free(copy);
+}
+
+/* Write a path as one without links on the way to its folder; NULL where there is no such. */
+static char *
+resolved(const char *path)
+{
+	char *copy = nw_strdup(path);
+	char *again = nw_strdup(path);
+	char *dir = realpath(dirname(copy), NULL);
+	char *whole = dir ? nw_printf("%s/%s", dir, basename(again)) : NULL;
+
+	free(dir);
+	free(again);
+	free(copy);
+	return whole;
+}
+
+/* Say whether two paths lead to one file, which need not be there yet. */
+bool
+nw_same_file(const char *a, const char *b)
+{
+	struct stat x;
+	struct stat y;
+	char *whole_a;
+	char *whole_b;
+	bool same;
+
+	if (strcmp(a, b) == 0)
+		return true;
+	if (stat(a, &x) == 0 && stat(b, &y) == 0)
+		return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	whole_a = resolved(a);
+	whole_b = resolved(b);
+	same = whole_a && whole_b && strcmp(whole_a, whole_b) == 0;
+	free(whole_a);
+	free(whole_b);
+	return same;
 }

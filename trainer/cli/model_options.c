@@ -77,10 +77,10 @@ nw_model_option(const char *who, int code, NwEmbedderOptions *o, bool *quiet)
 			o->resize = (int) nw_parse_int(who, "resize", optarg, 1, 8192);
 			break;
 		case OPT_MEAN:
-			o->n_mean = nw_parse_list(who, "mean", optarg, o->mean, 3);
+			o->n_mean = nw_parse_list(who, "mean", optarg, "numbers", o->mean, 3);
 			break;
 		case OPT_STD:
-			o->n_std = nw_parse_list(who, "std", optarg, o->std, 3);
+			o->n_std = nw_parse_list(who, "std", optarg, "numbers", o->std, 3);
 			break;
 		case OPT_NORMALIZE:
 			o->normalize = true;

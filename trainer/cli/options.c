@@ -132,14 +132,18 @@ usage(const NwSubcommand *self)
 }
 
 /*
- * Take the next word as an option's value that may be left out, where it is a number:
- * getopt_long() takes only what stands behind an equals sign.
+ * Take the next word as an option's value that may be left out, where it is a number, or can be
+ * nothing else: getopt_long() takes only what stands behind an equals sign.
  */
 static void
-take_number(const struct option *o, int argc, char **argv)
+take_number(const NwSubcommand *self, const struct option *o, int argc, char **argv)
 {
-	if (o->has_arg == optional_argument && optarg == NULL && optind < argc &&
-	    (argv[optind][0] == '.' || (argv[optind][0] >= '0' && argv[optind][0] <= '9')))
+	const char *word = optind < argc ? argv[optind] : NULL;
+	const char *digits = word && word[0] == '-' ? word + 1 : word;
+
+	if (o->has_arg == optional_argument && optarg == NULL && word != NULL &&
+	    ((digits[0] != 0 && strchr(".0123456789", digits[0])) ||
+	     (word[0] != '-' && self->operands == NULL)))
 		optarg = argv[optind++];
 }
 
@@ -176,24 +180,34 @@ nw_parse_int(const char *subcommand, const char *option, const char *text, int64
 	return v;
 }
 
+/* Read a finite number within bounds; false where a text is none. */
+static bool
+read_double(const char *text, double min, double max, double *into)
+{
+	char *end;
+
+	errno = 0;
+	*into = strtod(text, &end);
+	return errno == 0 && end != text && *end == 0 && isfinite(*into) && *into >= min &&
+	       *into <= max;
+}
+
 double
 nw_parse_double(const char *subcommand, const char *option, const char *text, double min,
                 double max)
 {
-	char *end;
 	double v;
 
-	errno = 0;
-	v = strtod(text, &end);
-	if (errno != 0 || end == text || *end != 0 || !isfinite(v) || v < min || v > max)
+	if (!read_double(text, min, max, &v))
 		nw_usage_error(subcommand, "option --%s wants a number from %g to %g, not \"%s\"", option,
 		               min, max, text);
 	return v;
 }
 
-/* Read numbers with commas between them; their number. */
+/* Read numbers with commas between them; their number.  `wants` says which ones can be given. */
 int
-nw_parse_list(const char *subcommand, const char *option, const char *text, double *into, int max)
+nw_parse_list(const char *subcommand, const char *option, const char *text, const char *wants,
+              double *into, int max)
 {
 	char *copy = nw_strdup(text);
 	char *rest;
@@ -203,7 +217,8 @@ nw_parse_list(const char *subcommand, const char *option, const char *text, doub
 	{
 		if (n == max)
 			nw_usage_error(subcommand, "option --%s takes at most %d numbers", option, max);
-		into[n++] = nw_parse_double(subcommand, option, item, -1e12, 1e12);
+		if (!read_double(item, -1e12, 1e12, &into[n++]))
+			nw_usage_error(subcommand, "option --%s wants %s, not \"%s\"", option, wants, text);
 	}
 	free(copy);
 	return n;
@@ -311,7 +326,7 @@ nw_options_read(const NwSubcommand *self, int argc, char **argv, NwDatasetOption
 		if (code == '?')
 			nw_usage_error(self->name, "unknown option, or one without its value: \"%s\"",
 			               argv[optind - 1]);
-		take_number(&list[which], argc, argv);
+		take_number(self, &list[which], argc, argv);
 		if (!take_dataset_option(self->name, code, dataset))
 			self->take(into, code);
 	}

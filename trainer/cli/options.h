@@ -66,8 +66,8 @@ int64_t nw_parse_int(const char *subcommand, const char *option, const char *tex
                      int64_t max);
 double nw_parse_double(const char *subcommand, const char *option, const char *text, double min,
                        double max);
-int nw_parse_list(const char *subcommand, const char *option, const char *text, double *into,
-                  int max);
+int nw_parse_list(const char *subcommand, const char *option, const char *text, const char *wants,
+                  double *into, int max);
 int nw_parse_word(const char *subcommand, const char *option, const char *text,
                   const char *(*word)(int i));
 const char *nw_second_value(const char *subcommand, const char *option);

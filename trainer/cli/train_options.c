@@ -1,8 +1,10 @@
 /*
  * cli/train_options.c: the command line of "nwhead train".
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/message.h"
 #include "base/text.h"
@@ -231,31 +233,31 @@ take_validation(NwTrainSettings *o, int code)
 static void
 take_jitter(NwJitter *j)
 {
+	static const char wants[] = "numbers from 0 to 100, a hue to 0.5";
 	int n;
 
 	*j = (NwJitter) {0};
-	n = nw_parse_list(WHO, "jitter", optarg, j->most, NW_JITTERS);
+	n = nw_parse_list(WHO, "jitter", optarg, wants, j->most, NW_JITTERS);
 
 	if (n < NW_HUE)
 		nw_usage_error(WHO, "option --jitter wants three or four numbers: B,C,S[,H]");
 	for (int i = 0; i < n; i++)
 		if (j->most[i] < 0 || j->most[i] > (i == NW_HUE ? 0.5 : 100))
-			nw_usage_error(WHO, "option --jitter wants numbers from 0 to 100, a hue to 0.5, not %g",
-			               j->most[i]);
+			nw_usage_error(WHO, "option --jitter wants %s, not \"%s\"", wants, optarg);
 }
 
 /* Read the shares of adamw's averages that are kept. */
 static void
 take_betas(double *into)
 {
+	static const char wants[] = "two numbers from 0 to below 1";
 	double beta[2];
-	int n = nw_parse_list(WHO, "betas", optarg, beta, 2);
+	int n = nw_parse_list(WHO, "betas", optarg, wants, beta, 2);
 
 	for (int i = 0; i < 2; i++)
 	{
 		if (n != 2 || !(beta[i] >= 0 && beta[i] < 1))
-			nw_usage_error(WHO, "option --betas wants two numbers from 0 to below 1, not \"%s\"",
-			               optarg);
+			nw_usage_error(WHO, "option --betas wants %s, not \"%s\"", wants, optarg);
 		into[i] = beta[i];
 	}
 }
@@ -297,10 +299,10 @@ take(void *into, int code)
 			o->dim = (int) nw_parse_int(WHO, "dim", optarg, 0, NW_MAX_VECTOR_DIM);
 			break;
 		case OPT_MEAN:
-			o->n_mean = nw_parse_list(WHO, "mean", optarg, o->mean, 3);
+			o->n_mean = nw_parse_list(WHO, "mean", optarg, "numbers", o->mean, 3);
 			break;
 		case OPT_STD:
-			o->n_std = nw_parse_list(WHO, "std", optarg, o->std, 3);
+			o->n_std = nw_parse_list(WHO, "std", optarg, "numbers", o->std, 3);
 			break;
 		case OPT_HEAD:
 			if (strcmp(optarg, "nw") != 0 && strcmp(optarg, "fc") != 0)
@@ -321,10 +323,10 @@ take(void *into, int code)
 			o->supports = (int) nw_parse_int(WHO, "supports", optarg, 2, 65536);
 			break;
 		case OPT_SHARED:
-			o->shared = 1;
-			break;
 		case OPT_DISTINCT:
-			o->shared = 0;
+			if (o->shared == (code != OPT_SHARED))
+				nw_usage_error(WHO, "only one of --shared and --distinct can be given");
+			o->shared = code == OPT_SHARED;
 			break;
 		case OPT_STEPS:
 			o->steps = nw_parse_int(WHO, "steps", optarg, 1, INT64_C(1) << 40);
@@ -333,7 +335,8 @@ take(void *into, int code)
 			o->lr = nw_parse_double(WHO, "lr", optarg, 0, 1e6);
 			break;
 		case OPT_DROPS:
-			o->n_drops = nw_parse_list(WHO, "lr-drops", optarg, o->drops, NW_MAX_DROPS);
+			o->n_drops =
+				nw_parse_list(WHO, "lr-drops", optarg, "numbers of steps", o->drops, NW_MAX_DROPS);
 			break;
 		case OPT_SCHEDULE:
 			o->schedule = (NwSchedule) nw_parse_word(WHO, "schedule", optarg, nw_schedule_name);
@@ -486,6 +489,30 @@ check_validation(NwTrainSettings *o)
 	v->dsn = o->dataset.dsn;
 }
 
+/* Check that no file that is written is another one, too: the checkpoint is removed at the end. */
+static void
+check_files(const NwTrainSettings *o)
+{
+	enum
+	{
+		FILES = 4
+	};
+	char *best = nw_best_path(o->out);
+	const char *path[FILES] = {o->out, nw_train_validates(o) ? best : NULL, o->checkpoint, o->log};
+	const char *what[FILES] = {"--out", "the best model beside --out", "--checkpoint", "--log"};
+
+	for (int i = 0; i < FILES; i++)
+	{
+		if (path[i] != NULL && path[i][0] == 0)
+			nw_usage_error(WHO, "%s wants the name of a file", what[i]);
+		for (int k = 0; k < i; k++)
+			if (path[i] && path[k] && nw_same_file(path[i], path[k]))
+				nw_usage_error(WHO, "%s and %s are the same file, \"%s\"", what[k], what[i],
+				               path[i]);
+	}
+	free(best);
+}
+
 void
 nw_train_options(int argc, char **argv, NwTrainSettings *o)
 {
@@ -518,12 +545,13 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 		nw_usage_error(WHO, "--supports, --shared and --distinct go with --head nw");
 	if (o->crop > 0 && (o->augment.resize != 0 || o->augment.least > 0))
 		nw_usage_error(WHO, "--crop does not go with --resize and --random-resized-crop");
-	if (o->head == NW_HEAD_FC && o->kernel_given)
-		nw_usage_error(WHO, "--kernel goes with --head nw");
+	if (o->head == NW_HEAD_FC && (o->kernel_given || o->tau >= 0))
+		nw_usage_error(WHO, "--%s goes with --head nw", o->kernel_given ? "kernel" : "tau");
 	check_update(o);
 	if (o->steps > 0 && o->epochs > 0)
 		nw_usage_error(WHO, "only one of --steps and --epochs can be given");
 	check_validation(o);
 	if (o->checkpoint == NULL)
 		o->checkpoint = nw_printf("%s.ckpt", o->out);
+	check_files(o);
 }

@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/image.h"
@@ -252,6 +254,46 @@ nw_dataset_pixels(const NwDataset *d, int64_t i)
 		return NULL;
 	nw_unpacker_await(d->unpacker, ((size_t) d->place[i] + 1) * size);
 	return d->pixels + (size_t) d->place[i] * size;
+}
+
+/* What tells an image from others: its pixels where they lie ready, or its name, with its size. */
+static uint64_t
+hash_image(const NwDataset *d, int64_t i, uint64_t *size)
+{
+	struct stat st;
+	uint64_t hash;
+	char *full;
+
+	*size = (uint64_t) d->height * (uint64_t) d->width;
+	if (d->pixels != NULL)
+		return nw_hash(nw_dataset_pixels(d, i), (size_t) *size);
+	if (d->path == NULL)
+	{
+		*size = d->blob[i].len;
+		return nw_hash(d->id[i].data, d->id[i].len);
+	}
+	full = nw_printf("%s/%s", d->name, d->path[i]);
+	hash = nw_hash(d->path[i], strlen(d->path[i]));
+	*size = stat(full, &st) == 0 ? (uint64_t) st.st_size : 0;
+	free(full);
+	return hash;
+}
+
+/*
+ * Tell images from others, without decoding them: a folder's by the names and sizes of files,
+ * a table's by ids and sizes.
+ */
+uint64_t
+nw_dataset_hash(const NwDataset *d)
+{
+	uint64_t chain[3] = {0};
+
+	for (int64_t i = 0; i < d->n; i++)
+	{
+		chain[1] = hash_image(d, i, &chain[2]);
+		chain[0] = nw_hash(chain, sizeof(chain));
+	}
+	return chain[0];
 }
 
 /* Decode an image, grey or RGB as asked; why not (to be freed), else NULL. */

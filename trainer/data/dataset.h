@@ -61,6 +61,7 @@ void nw_dataset_keep(NwDataset *d, const bool *keep);
 NwDataset *nw_dataset_split(NwDataset *d, const bool *out);
 void nw_dataset_whole(const NwDataset *d);
 const uint8_t *nw_dataset_pixels(const NwDataset *d, int64_t i);
+uint64_t nw_dataset_hash(const NwDataset *d);
 char *nw_dataset_image(const NwDataset *d, int64_t i, int channels, int enough, NwImage *out);
 void nw_dataset_free(NwDataset *d);
 

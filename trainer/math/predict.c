@@ -33,12 +33,6 @@ add(Mass *m, double x)
 		m->sum += exp(x - m->top);
 }
 
-static double
-mass_log(const Mass *m)
-{
-	return m->sum > 0 ? m->top + log(m->sum) : -INFINITY;
-}
-
 /* Say whether a kernel compares directions. */
 static bool
 scales(NwKernel kernel)
@@ -131,21 +125,23 @@ lay_out(const NwSupports *s, const float *q, int n, double *out)
 	}
 }
 
-/* Turn the masses of classes into log-probabilities. */
+/*
+ * Turn the masses of classes into log-probabilities.  The tops may be so large that a logarithm
+ * added to one is lost: they meet each other alone, as the sums do.
+ */
 static void
 normalise(const Mass *mass, int classes, double *log_p)
 {
 	Mass all = {-INFINITY, 0};
-	double total;
 
 	for (int c = 0; c < classes; c++)
-	{
-		log_p[c] = mass_log(&mass[c]);
-		add(&all, log_p[c]);
-	}
-	total = mass_log(&all);
+		all.top = fmax(all.top, mass[c].top);
 	for (int c = 0; c < classes; c++)
-		log_p[c] -= total;
+		if (mass[c].sum > 0)
+			all.sum += mass[c].sum * exp(mass[c].top - all.top);
+	for (int c = 0; c < classes; c++)
+		log_p[c] =
+			mass[c].sum > 0 ? mass[c].top - all.top + (log(mass[c].sum) - log(all.sum)) : -INFINITY;
 }
 
 /* Predict n queries q [n, dim]: log-probabilities [n, classes], -INFINITY without a support. */

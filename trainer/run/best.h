@@ -33,6 +33,6 @@ bool nw_best_add(NwBest *b, NwBestBy by, int64_t step, const NwFigures *figures)
 char *nw_best_path(const char *out);
 void nw_figures_describe(int64_t step, const NwFigures *f, NwMetas *into);
 void nw_best_save(const NwBest *b, NwMetas *into);
-bool nw_best_load(NwBest *b, const NwMetas *from);
+bool nw_best_load(NwBest *b, const NwMetas *from, int64_t step_reached);
 
 #endif

@@ -5,12 +5,14 @@
  * and the settings its metadata.  The weights of the best model so far are there
  * once more, under names of their own.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "graph/meta.h"
 #include "graph/onnx_read.h"
@@ -21,6 +23,8 @@
 #include "run/checkpoint.h"
 
 #define STEP_KEY "nwhead.step"
+#define STEPS_KEY "steps"
+#define CHECKSUM_KEY "nwhead.checksum"
 #define BEST_PREFIX "best/"
 
 /* Put a list of all states together; the data stay where they are. */
@@ -43,6 +47,61 @@ list_states(const NwStates *states, const NwStates *best)
 	return all;
 }
 
+/* Sum up all that a checkpoint holds but the sum itself. */
+static uint64_t
+checksum(const NwStates *all, const NwMetas *meta)
+{
+	NwBuf b = {0};
+	uint64_t sum;
+
+	nw_buf_add(&b, NULL, 0);
+	for (int i = 0; i < meta->n; i++)
+		if (strcmp(meta->item[i].key, CHECKSUM_KEY) != 0)
+			nw_buf_printf(&b, "%s=%s\n", meta->item[i].key, meta->item[i].value);
+	for (int i = 0; i < all->n; i++)
+	{
+		const NwState *s = &all->item[i];
+
+		nw_buf_printf(&b, "%s:", s->name);
+		for (int k = 0; k < s->shape.rank; k++)
+			nw_buf_printf(&b, " %" PRId64, s->shape.dim[k]);
+		nw_buf_printf(&b, " %016" PRIx64 "\n",
+		              nw_hash(s->data, nw_shape_bytes(&s->shape, NW_FLOAT)));
+	}
+	sum = nw_hash(b.data, b.len);
+	nw_buf_free(&b);
+	return sum;
+}
+
+/* Refuse a checkpoint whose bytes are not those that were written; the first ones had no sum. */
+static void
+check_sum(const char *path, const NwStates *all, const NwMetas *meta)
+{
+	const char *was = nw_meta_get(meta, CHECKSUM_KEY);
+	char *is = nw_printf("%016" PRIx64, checksum(all, meta));
+
+	if (was != NULL && strcmp(was, is) != 0)
+		nw_fatal("checkpoint \"%s\" is damaged", path);
+	free(is);
+}
+
+/* Read a number of steps up to some; -1 where a text is none. */
+static int64_t
+read_steps(const char *text, int64_t most)
+{
+	int64_t n = 0;
+
+	if (text == NULL || *text == 0)
+		return -1;
+	for (; *text; text++)
+	{
+		if (*text < '0' || *text > '9' || n > (most - (*text - '0')) / 10)
+			return -1;
+		n = n * 10 + (*text - '0');
+	}
+	return n;
+}
+
 /* Write a checkpoint; the old one stays until the new one is complete. */
 void
 nw_checkpoint_save(const char *path, const NwStates *states, const NwBest *best,
@@ -56,6 +115,7 @@ nw_checkpoint_save(const char *path, const NwStates *states, const NwBest *best,
 	if (best->seen > 0)
 		nw_best_save(best, &meta);
 	nw_metas_add(&meta, settings);
+	nw_meta_set(&meta, CHECKSUM_KEY, "%016" PRIx64, checksum(&all, &meta));
 	nw_states_pack(&all, &meta, &b);
 	nw_write_file(path, b.data, b.len);
 	nw_buf_free(&b);
@@ -72,17 +132,22 @@ nw_checkpoint_load(const char *path, NwStates *states, NwBest *best, NwMetas *se
 	NwBuf b;
 	NwStates all = {0};
 	Onnx__ModelProto *m;
-	const char *step;
+	int64_t step;
 
 	nw_read_file(path, &b);
 	m = nw_model_parse(path, &b);
 	nw_buf_free(&b);
 	nw_model_metas(m, settings);
-	step = nw_meta_get(settings, STEP_KEY);
-	if (step == NULL || strtoll(step, NULL, 10) < 0 || !nw_best_load(best, settings))
+	if (nw_meta_get(settings, STEP_KEY) == NULL)
 		nw_fatal("\"%s\" is not a checkpoint of nwhead", path);
 	nw_states_unpack(m, path, &all);
 	onnx__model_proto__free_unpacked(m, NULL);
+	check_sum(path, &all, settings);
+	step = read_steps(nw_meta_get(settings, STEPS_KEY), INT64_MAX);
+	step = read_steps(nw_meta_get(settings, STEP_KEY), step);
+	if (step < 0 || !nw_best_load(best, settings, step))
+		nw_fatal("\"%s\" is not a checkpoint of nwhead: its step, or its best model's, is none",
+		         path);
 	for (int i = 0; i < all.n; i++)
 	{
 		const NwState *s = &all.item[i];
@@ -96,5 +161,5 @@ nw_checkpoint_load(const char *path, NwStates *states, NwBest *best, NwMetas *se
 	nw_states_free(&all);
 	if ((best->step > 0) != (best->states.n > 0))
 		nw_fatal("\"%s\" is not a whole checkpoint", path);
-	return strtoll(step, NULL, 10);
+	return step;
 }

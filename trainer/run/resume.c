@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/message.h"
 #include "base/text.h"
 #include "data/dataset.h"
@@ -16,33 +17,95 @@
 
 #define EXTENDED_KEY "extended"
 
+/* Say whether a setting tells one set of images from another. */
+static bool
+is_source(const char *key)
+{
+	return strcmp(key, NW_SOURCE_KEY) == 0 || strcmp(key, NW_VAL_SOURCE_KEY) == 0;
+}
+
+/* Write a setting for a reader, each number with as few digits as tell it; to be freed. */
+static char *
+readable(const char *key, const char *value)
+{
+	NwBuf b = {0};
+
+	if (value == NULL) /* it is noted only where it is not as usual */
+		return nw_strdup(strncmp(key, "val-", 4) == 0 ? "none" : "the usual one");
+	nw_buf_add(&b, NULL, 0);
+	for (const char *p = value; *p;)
+	{
+		size_t len = strcspn(p, ",");
+		char *item = nw_printf("%.*s", (int) len, p);
+		char *end;
+		double v = strtod(item, &end);
+		int digits = 17;
+
+		while (digits > 1)
+		{
+			char *shorter = nw_printf("%.*g", digits - 1, v);
+			bool same = strtod(shorter, NULL) == v;
+
+			free(shorter);
+			if (!same)
+				break;
+			digits--;
+		}
+		if (strchr(item, '.') && *end == 0)
+			nw_buf_printf(&b, "%.*g", digits, v);
+		else
+			nw_buf_printf(&b, "%s", item);
+		free(item);
+		p += len;
+		if (*p == ',')
+			nw_buf_printf(&b, "%c", *p++);
+	}
+	return b.data;
+}
+
 /* End with a setting that differs; NULL where it is not noted. */
 static void
 refuse(const char *path, const char *key, const char *was, const char *is)
 {
+	if (strcmp(key, "steps") == 0 && was != NULL)
+		nw_fatal(
+			"checkpoint \"%s\" is of a run of %s steps, not %s: give --steps %s as before, or more",
+			path, was, is, was);
+	if (is_source(key))
+		nw_fatal("checkpoint \"%s\" was made with other %s", path,
+		         strcmp(key, NW_SOURCE_KEY) == 0 ? "images" : "held-out images");
 	nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is %s", path, key,
-	         was ? was : "not there", is ? is : "not there");
+	         readable(key, was), readable(key, is));
 }
 
-/* Refuse settings that are not the checkpoint's. */
+/* Refuse a setting that is not the checkpoint's. */
+static void
+check_one(const char *path, const char *key, const NwMetas *was, const NwMetas *settings)
+{
+	const char *old = nw_meta_get(was, key);
+	const char *value = nw_meta_get(settings, key);
+
+	if (is_source(key) && (old == NULL || value == NULL))
+		return;
+	if (old == NULL ? value != NULL : value == NULL || strcmp(old, value) != 0)
+		refuse(path, key, old, value);
+}
+
+/* Refuse settings that are not the checkpoint's; those first that others follow from. */
 static void
 check_same(const NwTrainSettings *o, const NwMetas *was, const NwMetas *settings)
 {
+	static const char *const first[] = {"network",   "head",     "shared", "kernel",
+	                                    "optimizer", "schedule", "resize", "random-resized-crop"};
+
+	for (int i = 0; i < NW_LENGTH(first); i++)
+		check_one(o->checkpoint, first[i], was, settings);
 	for (int i = 0; i < settings->n; i++)
-	{
-		const char *old = nw_meta_get(was, settings->item[i].key);
-
-		if (old == NULL || strcmp(old, settings->item[i].value) != 0)
-			refuse(o->checkpoint, settings->item[i].key, old, settings->item[i].value);
-	}
+		check_one(o->checkpoint, settings->item[i].key, was, settings);
 	for (int i = 0; i < was->n; i++)
-	{
-		const char *key = was->item[i].key;
-
-		if (strncmp(key, "nwhead.", 7) != 0 && strcmp(key, EXTENDED_KEY) != 0 &&
-		    nw_meta_get(settings, key) == NULL)
-			refuse(o->checkpoint, key, was->item[i].value, NULL);
-	}
+		if (strncmp(was->item[i].key, "nwhead.", 7) != 0 &&
+		    strcmp(was->item[i].key, EXTENDED_KEY) != 0)
+			check_one(o->checkpoint, was->item[i].key, was, settings);
 }
 
 /* Say what the learning rate is from a step on. */

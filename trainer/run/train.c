@@ -331,7 +331,7 @@ train(Run *run, int64_t first)
 	{
 		if (nw_validation_due(&run->val, step))
 			validate(run, step);
-		if (step == o->steps || interrupted || nw_validation_stops(&run->val))
+		if (step >= o->steps || interrupted || nw_validation_stops(&run->val))
 			break;
 		step = run_steps(run, step, nw_validation_next(&run->val, step));
 	}
@@ -349,9 +349,7 @@ train(Run *run, int64_t first)
 		nw_info("stopped early after step %lld: no better model in %lld validations",
 		        (long long) step, (long long) run->val.best.since);
 	}
-	nw_step_runner_fetch(run->runner);
-	if (o->keep_checkpoint)
-		save_checkpoint(run, step);
+	save_checkpoint(run, step); /* whatever becomes of the models' files */
 	return true;
 }
 
@@ -429,6 +427,19 @@ introduce(const Run *run)
 		        (long long) o->val_every);
 }
 
+/* Check that what the run makes can be written. */
+static void
+check_outputs(const NwTrainSettings *o)
+{
+	char *best = nw_best_path(o->out);
+
+	nw_check_writable(o->out);
+	nw_check_writable(o->checkpoint);
+	if (nw_train_validates(o))
+		nw_check_writable(best);
+	free(best);
+}
+
 /* Carry out "nwhead train". */
 int
 nw_train(NwTrainSettings *o)
@@ -440,8 +451,7 @@ nw_train(NwTrainSettings *o)
 	int64_t first = 0;
 	bool done;
 
-	nw_check_writable(o->out); /* the best model goes to the same folder */
-	nw_check_writable(o->checkpoint);
+	check_outputs(o);
 	notice_checkpoint(o);
 	run.dataset = nw_dataset_open(&o->dataset, true);
 	nw_validation_open(&run.val, o, run.dataset);

@@ -10,10 +10,14 @@
 #include "math/predict.h"
 #include "run/train_log.h"
 
+/* Give a log up, and say so: the run is worth more than it. */
 static void
-fail(const NwTrainLog *l)
+give_up(NwTrainLog *l)
 {
-	nw_fatal("could not write to \"%s\": %s", l->path, strerror(errno));
+	nw_info("could not write to log \"%s\": %s; going on without it", l->path, strerror(errno));
+	if (l->file != NULL)
+		fclose(l->file);
+	l->file = NULL;
 }
 
 /* Open a log, to go on after what it holds where that is wanted. */
@@ -23,15 +27,15 @@ nw_train_log_open(const char *path, bool append, int queries, int images)
 	NwTrainLog l = {.path = path, .queries = queries, .images = images};
 
 	if (path != NULL && (l.file = fopen(path, append ? "ae" : "we")) == NULL)
-		fail(&l);
+		nw_fatal("could not write to \"%s\": %s", path, strerror(errno));
 	return l;
 }
 
 static void
-flush(const NwTrainLog *l)
+flush(NwTrainLog *l)
 {
 	if (fflush(l->file) != 0)
-		fail(l);
+		give_up(l);
 }
 
 /* Begin to count anew. */
@@ -96,6 +100,6 @@ nw_train_log_stop(NwTrainLog *l, int64_t step, int64_t best_step)
 void
 nw_train_log_close(NwTrainLog *l)
 {
-	if (l->file != NULL && fclose(l->file) != 0)
-		fail(l);
+	if (l->file != NULL)
+		fclose(l->file); /* each line was flushed */
 }

@@ -176,6 +176,7 @@ describe_validation(const NwTrainSettings *o, const NwDataset *held, NwMetas *m)
 
 	nw_meta_set(m, "val-images", "%lld", (long long) held->n);
 	nw_meta_set(m, "val-labels", "%016llx", (unsigned long long) labels);
+	nw_meta_set(m, NW_VAL_SOURCE_KEY, "%016llx", (unsigned long long) nw_dataset_hash(held));
 	nw_meta_set(m, "val-share", "%.17g", o->val_share);
 	nw_meta_set(m, "val-seed", "%llu", (unsigned long long) o->val_seed);
 	nw_meta_set(m, "val-every", "%lld", (long long) o->val_every);
@@ -196,6 +197,7 @@ nw_train_describe(const NwTrainSettings *o, const NwDataset *d, const NwDataset 
 
 	nw_meta_set(m, "images", "%lld", (long long) d->n);
 	nw_meta_set(m, "labels", "%016llx", (unsigned long long) labels);
+	nw_meta_set(m, NW_SOURCE_KEY, "%016llx", (unsigned long long) nw_dataset_hash(d));
 	nw_meta_set(m, "network", "%s", o->backbone ? o->backbone : o->arch);
 	nw_meta_set(m, "output", "%s", o->output ? o->output : "");
 	nw_meta_set(m, "freeze-norm", "%d", o->freeze_norm);

@@ -18,6 +18,10 @@
 
 #define NW_MAX_DROPS 16
 
+/* settings that the first checkpoints lack: which images they are */
+#define NW_SOURCE_KEY "source"
+#define NW_VAL_SOURCE_KEY "val-source"
+
 /* what becomes of the learning rate */
 typedef enum NwSchedule
 {
