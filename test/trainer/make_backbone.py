@@ -9,8 +9,8 @@ class token, so that its batch size is fixed in the file), "open" (takes images 
 any size), "nan" (gives no numbers), "windows" (windows.py) or "dense" (dense.py, as
 PyTorch writes it: equal values are held once, and read through Identity).  More of
 these are "dense-merged" (the same without Identity) and "dense-whole" (every value held
-apart).  "plain" has convolutions with batch normalisation, which "plain-folded" has not:
-PyTorch folds it unless told otherwise.
+apart).  "plain" has convolutions with batch normalisation, which "plain-folded" has folded
+into them, as exporters do.
 """
 import importlib
 import inspect
@@ -18,6 +18,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from dense import Dense
 from windows import Windows
@@ -94,9 +95,13 @@ class Backbone(torch.nn.Module):
         return z
 
 
-def plain():
-    layers = [layer for i in range(8) for layer in (torch.nn.Conv2d(C if i else 3, C, 3, 2 if i < 2 else 1, 1, bias=False),
-                                                    torch.nn.BatchNorm2d(C), torch.nn.ReLU())]
+def plain(folded):
+    layers = []
+    for i in range(8):
+        conv = torch.nn.Conv2d(C if i else 3, C, 3, 2 if i < 2 else 1, 1, bias=False).eval()
+        norm = torch.nn.BatchNorm2d(C).eval()
+        layers += [fuse_conv_bn_eval(conv, norm)] if folded else [conv, norm]
+        layers.append(torch.nn.ReLU())
     return torch.nn.Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
 
 
@@ -170,13 +175,12 @@ def without_identity(path):
 def main():
     kind = sys.argv[3] if len(sys.argv) > 3 else 'mixed'
     model = (Windows() if kind == 'windows' else Dense() if kind.startswith('dense') else
-             plain() if kind.startswith('plain') else Backbone(kind)).eval()
+             plain(kind == 'plain-folded') if kind.startswith('plain') else Backbone(kind)).eval()
     axes = {0: 'batch', 2: 'height', 3: 'width'} if kind in ('open', 'windows') else {0: 'batch'}
-    mode = torch.onnx.TrainingMode.EVAL if kind == 'plain-folded' else torch.onnx.TrainingMode.PRESERVE
     if kind == 'dense-whole':
         torch._C._jit_pass_onnx_deduplicate_initializers = lambda graph, weights, training: weights
     torch.onnx.export(model, torch.zeros(2, 3, 32, 32), sys.argv[1], opset_version=int(sys.argv[2]),
-                      training=mode, do_constant_folding=isinstance(model, Backbone), input_names=['x'], output_names=['features'],
+                      training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=isinstance(model, Backbone), input_names=['x'], output_names=['features'],
                       dynamic_axes={'x': axes, 'features': {0: 'batch'}}, **older_exporter())
     if kind == 'dense-merged':
         without_identity(sys.argv[1])
