@@ -20,7 +20,7 @@ read_list(void *arg)
 {
 	char *text = fuzz_text(*(FuzzInput *) arg);
 	double *list = nw_alloc(MOST * sizeof(double));
-	int n = nw_parse_list("train", "mean", text, list, MOST);
+	int n = nw_parse_list("train", "mean", text, "numbers", list, MOST);
 
 	if (n < 0 || n > MOST)
 		fuzz_broken("a list has at most so many numbers");

@@ -21,6 +21,7 @@
 #include "harness.h"
 #include "ort/device.h"
 #include "ort/runtime.h"
+#include "run/best.h"
 #include "run/checkpoint.h"
 #include "run/embedder.h"
 
@@ -95,9 +96,10 @@ static void
 resume(void *arg)
 {
 	NwStates states = {0};
+	NwBest best = {0};
 	NwMetas settings = {0};
 	NwGraph *g;
-	int64_t step = nw_checkpoint_load(((NwEmbedderOptions *) arg)->path, &states, &settings);
+	int64_t step = nw_checkpoint_load(((NwEmbedderOptions *) arg)->path, &states, &best, &settings);
 
 	if (step < 0)
 		fuzz_broken("a step is not negative");
@@ -106,6 +108,7 @@ resume(void *arg)
 		nw_param(g, states.item[0].name, states.item[0].shape, NW_INIT_ZERO);
 	nw_graph_free(g);
 	nw_states_free(&states);
+	nw_states_free(&best.states);
 	nw_metas_free(&settings);
 }
 

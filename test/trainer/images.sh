@@ -19,7 +19,7 @@ turned_training() {
 	for kind in lying standing; do
 		"${run[@]}" --images "$work/looks/$kind" --out "$work/$kind.onnx" || return
 	done
-	cmp "$work/lying.onnx" "$work/standing.onnx"
+	"$bin/test-modeldiff" "$work/lying.onnx" "$work/standing.onnx" 1e-30
 }
 
 # And to embed, in a database.
@@ -75,9 +75,9 @@ images() {
 	fails "an image smaller than its window" 1 '16 x 16 cannot be cut from images of 15: --resize must be from 16 to 1024' \
 		"${train[@]}" --resize 15
 	fails "a share above 1" 2 '--random-resized-crop wants a number' "${train[@]}" --random-resized-crop 1.5
-	fails "a word that is no share" 2 'too many arguments: "half"' "${train[@]}" --random-resized-crop half
+	fails "a word that is no share" 2 '--random-resized-crop wants a number .* not "half"' "${train[@]}" --random-resized-crop half
 	fails "two colours" 2 '--jitter wants three or four numbers' "${train[@]}" --jitter 1,1
-	fails "a hue beyond half a turn" 2 '--jitter wants numbers .* a hue to 0.5, not 0.6' "${train[@]}" --jitter 0,0,0,.6
+	fails "a hue beyond half a turn" 2 '--jitter wants numbers .* a hue to 0.5, not "0,0,0,.6"' "${train[@]}" --jitter 0,0,0,.6
 	fails "a colour below 0" 2 '--jitter wants numbers' "${train[@]}" --jitter=-1,0,0
 	"${train[@]}" --out "${d%.ckpt}" --checkpoint-every 5 "${mixed[@]}" >>"$log" 2>&1 &
 	await_file "$d" $!
@@ -85,7 +85,7 @@ images() {
 	wait $! 2>/dev/null
 	fails "resuming with other colours" 1 'another setting: jitter was .* and is 0.5,0,0,0' "${train[@]}" --out "${d%.ckpt}" \
 		--resume --random-resized-crop .3 --jitter .5,0,0
-	fails "resuming without a box" 1 'another setting: random-resized-crop was .* and is not there' "${train[@]}" \
+	fails "resuming without a box" 1 'another setting: random-resized-crop was .* and is the usual one' "${train[@]}" \
 		--out "${d%.ckpt}" --resume --crop 0 --jitter .4,.4,.4,.1
 	rm -f "$d"
 }
