@@ -54,6 +54,16 @@ slay() {
 	return 1
 }
 
+# Wait until a worker has said something: tells NAME PATTERN
+tells() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		grep -q -- "$2" "$work/$1.txt" && return
+		sleep 0.1
+	done
+	return 1
+}
+
 # Wait until a worker has nothing to do: idle NAME
 idle() {
 	await 1 "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$1' AND state = 'idle'
@@ -71,7 +81,7 @@ share_work() {
 	worker one "${pics[@]}" --batch 3 --interval 600
 	a=$pid
 	await t "SELECT done > 0 FROM pics_nw_status" && kill -STOP $a || return
-	worker two "${pics[@]}" --batch 3 --interval 600
+	worker two "${pics[@]}" --batch 1 --interval 600
 	b=$pid
 	slay two $b && is t "SELECT waiting > 0 FROM pics_nw_status" || return
 	kill -CONT $a
@@ -144,7 +154,7 @@ watch_changes() {
 		WHERE id = 2; INSERT INTO pics VALUES (310, 'k', NULL)" >>"$log" 2>&1
 	t "a bad picture does not stop the rest" await '0|205|1|303: neither JPEG nor PNG' \
 		"SELECT waiting, done, bad, last_error FROM pics_nw_status"
-	t "it is named" grep -q 'could not embed image "303" of table public.pics: neither JPEG nor PNG' "$work/called.txt"
+	t "it is named" tells called 'could not embed image "303" of table public.pics: neither JPEG nor PNG'
 	idle called
 	t "SIGTERM ends it, with status 0" dismiss $a
 	t "a bad picture is not tried again" "${watch[@]}" "${pics[@]}" --once
@@ -168,7 +178,7 @@ watch_failures() {
 	sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'lost'" >>"$log" 2>&1
 	sql "INSERT INTO pics SELECT 400, 'k', data FROM pics WHERE id = 2" >>"$log" 2>&1
 	t "a lost connection is made again" await 1 "SELECT count(*) FROM writes WHERE id = 400"
-	t "which it says" grep -q 'trying again in 1 s: ' "$work/lost.txt"
+	t "which it says" tells lost 'trying again in 1 s: '
 	t "and it ends as politely" dismiss $a
 	fails "other options than those of --install" 1 'was installed with other options' "${watch[@]}" \
 		--model "$work/learned.onnx" --from-table pics --image data --table emb
@@ -337,7 +347,7 @@ watch_refused() {
 	t "do not stop the others" is '801,805' "SELECT string_agg(id::text, ',' ORDER BY id) FROM emb WHERE id BETWEEN 711 AND 899"
 	t "and are marked" is '802|803: its embedding is refused: not g|804: its embedding is refused: not h' "SELECT string_agg(id ||
 		CASE WHEN id > 802 THEN ': ' || error ELSE '' END, '|' ORDER BY id) FROM pics_nw_state WHERE id > 800 AND error IS NOT NULL"
-	t "and named" grep -q 'could not embed image "802" of table public.pics: its embedding is refused: .*violates check constraint' "$work/refused.txt"
+	t "and named" tells refused 'could not embed image "802" of table public.pics: its embedding is refused: .*violates check constraint'
 	sql "INSERT INTO pics SELECT 806, 'i', data FROM pics WHERE id = 2" >>"$log" 2>&1
 	fails "any other error ends a worker" 1 'public.pics: not i' "${watch[@]}" "${now[@]}" --once
 	sql "DELETE FROM pics WHERE id = 806" >>"$log" 2>&1
