@@ -77,6 +77,15 @@ SELECT format('| %s | %s |', what || CASE WHEN head LIKE 'r%' THEN ' (resnet18-s
 	FROM summary WHERE mode IN ('full', 'features') AND fitted = 'no' AND head ~ '^r?(nw[124]|fc)$'
 		AND loss IN ('plain', 'smooth') ORDER BY head LIKE 'r%', head, loss;
 \qecho
+\qecho '### A quarter of the classes'
+\qecho
+SELECT E'| supports a class in training | error | ECE | gap | NLL | both fitted: tau | temper | error | ECE | NLL |\n'
+	'|---|---|---|---|---|---|---|---|---|---|';
+SELECT format('| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |', right(n.head, 1), n.error, n.ece, n.gap, n.nll,
+		b.tau, b.temper, b.error, b.ece, b.nll)
+	FROM summary AS n JOIN summary AS b USING (head, loss, mode, k)
+	WHERE n.head ~ '^quarter' AND n.mode = 'full' AND n.fitted = 'no' AND b.fitted = 'both' ORDER BY n.head;
+\qecho
 \qecho '### N_b and N_s'
 \qecho
 SELECT E'| N_b | N_s | rate | validation error | error | ECE | NLL | error, both fitted | ECE | NLL |\n|---|---|---|---|---|---|---|---|---|---|';
