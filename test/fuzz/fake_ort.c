@@ -37,7 +37,8 @@ struct OrtValue
 };
 
 NwSession *
-nw_session_open(NwRuntime *rt, NwDevice device, int runs, const NwBuf *model, const char *what)
+nw_session_open(NwRuntime *rt, NwDevice device, int runs, bool profiled, const NwBuf *model,
+                const char *what)
 {
 	(void) rt;
 	(void) device;

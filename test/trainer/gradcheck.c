@@ -83,7 +83,7 @@ run_and_save(NwGraph *g, NwStates *extra, const char *prefix)
 	int n;
 
 	nw_graph_pack(g, NULL, false, &model);
-	s = nw_session_open(rt, device, 1, &model, prefix);
+	s = nw_session_open(rt, device, 1, true, &model, prefix);
 	b = nw_binding_new(s);
 	for (int i = 0; i < g->n_inputs; i++)
 	{
@@ -739,8 +739,11 @@ main(int argc, char **argv)
 	NwBatchSpec batch = {.queries = 3, .supports = 4, .slots = 3};
 
 	standard = argc > 3 && strcmp(argv[3], "standard") == 0;
-	if (argc < 4 || !nw_device_parse(standard ? "cpu" : argv[3], &device))
+	if (argc < 4)
 		return 2;
+	for (device = NW_DEVICE_CPU; !standard && strcmp(nw_device_name(device), argv[3]) != 0; device++)
+		if (nw_device_name(device + 1) == NULL)
+			return 2;
 	folder = argv[2];
 	rt = nw_runtime_open(2, getenv("NW_PROFILE"));
 	if (strcmp(argv[1], "ops") == 0)

@@ -79,7 +79,7 @@ take(void *into, int code)
 			o->head_set = optarg;
 			break;
 		case OPT_KERNEL:
-			o->kernel = optarg;
+			o->kernel = nw_kernel_name(nw_parse_word(WHO, "kernel", optarg, nw_kernel_name));
 			break;
 		case OPT_TAU:
 			o->tau = nw_parse_double(WHO, "tau", optarg, 1e-12, 1e12);
@@ -120,8 +120,6 @@ const NwSubcommand nw_embed_command = {
 void
 nw_embed_options(int argc, char **argv, NwEmbedSettings *o)
 {
-	bool known = false;
-
 	*o = (NwEmbedSettings) {.model.batch = NW_DEFAULT_BATCH};
 	nw_options_read(&nw_embed_command, argc, argv, &o->dataset, o);
 	nw_options_check_dataset(&nw_embed_command, &o->dataset, false);
@@ -146,8 +144,4 @@ nw_embed_options(int argc, char **argv, NwEmbedSettings *o)
 		o->append = true;
 		o->dataset.known = o->table;
 	}
-	for (int i = 0; nw_kernel_name(i) != NULL; i++)
-		known |= o->kernel && strcmp(o->kernel, nw_kernel_name(i)) == 0;
-	if (o->kernel && !known)
-		nw_usage_error(WHO, "there is no kernel \"%s\"", o->kernel);
 }

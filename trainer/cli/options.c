@@ -253,12 +253,7 @@ nw_second_value(const char *subcommand, const char *option)
 NwDevice
 nw_parse_device(const char *subcommand, const char *text)
 {
-	NwDevice d;
-
-	if (!nw_device_parse(text, &d))
-		nw_usage_error(subcommand, "option --device wants auto, cpu, webgpu or cuda, not \"%s\"",
-		               text);
-	return d;
+	return (NwDevice) nw_parse_word(subcommand, "device", text, nw_device_name);
 }
 
 /* Take an option that says where images come from; false where it is not one. */

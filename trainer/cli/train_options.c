@@ -82,15 +82,6 @@ enum
 	OPT_PATIENCE
 };
 
-/* The heads there are. */
-static const char *
-head_name(int i)
-{
-	static const char *const names[] = {"nw", "fc", NULL};
-
-	return names[i];
-}
-
 static const NwOption options[] = {
 	{NULL, 0, NULL, "Network", NULL},
 	{"arch", OPT_ARCH, "NAME", " (resnet18)", nw_arch_name},
@@ -110,7 +101,7 @@ static const NwOption options[] = {
 
 	{NULL, 0, NULL, "Loss", NULL},
 	{"head", OPT_HEAD, "NAME", ": Nadaraya-Watson, or a fully connected layer as baseline (nw)",
-     head_name},
+     nw_head_name},
 	{"queries", OPT_QUERIES, "N",
      "queries, or images with fc, in a step (32; 4 for images over 64; cnn 64; fc 128, 32 for "
      "images over 64)",
@@ -219,9 +210,7 @@ take_validation(NwTrainSettings *o, int code)
 			o->val_supports = nw_parse_int(WHO, "val-supports", optarg, 0, INT64_MAX);
 			break;
 		case OPT_BEST_BY:
-			for (o->best_by = 0; strcmp(optarg, nw_best_by_name(o->best_by)) != 0; o->best_by++)
-				if (nw_best_by_name(o->best_by + 1) == NULL)
-					nw_usage_error(WHO, "option --best-by wants nll or error, not \"%s\"", optarg);
+			o->best_by = nw_parse_word(WHO, "best-by", optarg, nw_best_by_name);
 			break;
 		case OPT_PATIENCE:
 			o->patience = nw_parse_int(WHO, "patience", optarg, 1, 1000000);
@@ -305,9 +294,7 @@ take(void *into, int code)
 			o->n_std = nw_parse_list(WHO, "std", optarg, "numbers", o->std, 3);
 			break;
 		case OPT_HEAD:
-			if (strcmp(optarg, "nw") != 0 && strcmp(optarg, "fc") != 0)
-				nw_usage_error(WHO, "option --head wants nw or fc, not \"%s\"", optarg);
-			o->head = strcmp(optarg, "fc") == 0 ? NW_HEAD_FC : NW_HEAD_NW;
+			o->head = (NwHead) nw_parse_word(WHO, "head", optarg, nw_head_name);
 			break;
 		case OPT_KERNEL:
 			o->kernel = (NwKernel) nw_parse_word(WHO, "kernel", optarg, nw_kernel_name);
@@ -460,6 +447,7 @@ static void
 check_validation(NwTrainSettings *o)
 {
 	NwDatasetOptions *v = &o->val;
+	const char *kind = v->folder ? "images" : v->idx_images ? "idx" : "table";
 	int n = (v->folder != NULL) + (v->idx_images != NULL) + (v->table != NULL) + (o->val_share > 0);
 
 	if (n > 1)
@@ -475,13 +463,7 @@ check_validation(NwTrainSettings *o)
 		nw_usage_error(WHO, "--val-supports goes with --head nw");
 	if ((v->folder && !o->dataset.folder) || (v->idx_images && !o->dataset.idx_images) ||
 	    (v->table && !o->dataset.table))
-		nw_usage_error(WHO, "--val-%s goes with --%s",
-		               v->folder       ? "images"
-		               : v->idx_images ? "idx"
-		                               : "table",
-		               v->folder       ? "images"
-		               : v->idx_images ? "idx"
-		                               : "table");
+		nw_usage_error(WHO, "--val-%s goes with --%s", kind, kind);
 	v->class_names = o->dataset.class_names;
 	v->image_column = o->dataset.image_column;
 	v->label_column = o->dataset.label_column;

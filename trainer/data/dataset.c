@@ -97,6 +97,17 @@ nw_dataset_use_classes(NwDataset *d, const NwDataset *other)
 	return unknown;
 }
 
+/* Count the images of each class; to be freed. */
+int64_t *
+nw_dataset_count(const NwDataset *d)
+{
+	int64_t *n = nw_alloc0((size_t) d->n_classes * sizeof(int64_t));
+
+	for (int64_t i = 0; i < d->n; i++)
+		n[d->label[i]]++;
+	return n;
+}
+
 /* Wait until a file that is being read is known to be sound. */
 void
 nw_dataset_whole(const NwDataset *d)

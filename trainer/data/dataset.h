@@ -60,6 +60,7 @@ const char *nw_dataset_use_classes(NwDataset *d, const NwDataset *other);
 void nw_dataset_keep(NwDataset *d, const bool *keep);
 NwDataset *nw_dataset_split(NwDataset *d, const bool *out);
 void nw_dataset_whole(const NwDataset *d);
+int64_t *nw_dataset_count(const NwDataset *d);
 const uint8_t *nw_dataset_pixels(const NwDataset *d, int64_t i);
 uint64_t nw_dataset_hash(const NwDataset *d);
 char *nw_dataset_image(const NwDataset *d, int64_t i, int channels, int enough, NwImage *out);

@@ -32,31 +32,25 @@ nw_held_out_open(const NwDatasetOptions *options, const NwDataset *training)
 	return d;
 }
 
-/* Mark `count` images of a class, drawn at random from its n. */
+/* Mark `wanted` images of each class, drawn at random from its n; both are used up. */
 static void
-mark(const NwDataset *d, int c, int64_t n, int64_t count, uint64_t seed, uint64_t stream,
-     bool *marked)
+mark(const NwDataset *d, int64_t *n, int64_t *wanted, uint64_t seed, uint64_t stream, bool *marked)
 {
-	NwRandom r = nw_random(seed, stream, nw_hash(d->classes[c], strlen(d->classes[c])));
+	NwRandom *r = nw_alloc((size_t) d->n_classes * sizeof(NwRandom));
 
-	/* one pass: each image is taken with the chance that the count still comes out */
-	for (int64_t i = 0; i < d->n && count > 0; i++)
-		if (d->label[i] == c)
-		{
-			marked[i] = nw_random_below(&r, (uint32_t) n--) < (uint64_t) count;
-			count -= marked[i];
-		}
-}
-
-/* Count the images of each class. */
-static int64_t *
-count_classes(const NwDataset *d)
-{
-	int64_t *n = nw_alloc0((size_t) d->n_classes * sizeof(int64_t));
-
+	for (int c = 0; c < d->n_classes; c++)
+		r[c] = nw_random(seed, stream, nw_hash(d->classes[c], strlen(d->classes[c])));
+	/* one pass: each image is taken with the chance that the number still comes out */
 	for (int64_t i = 0; i < d->n; i++)
-		n[d->label[i]]++;
-	return n;
+	{
+		int c = d->label[i];
+
+		if (wanted[c] < 1)
+			continue;
+		marked[i] = nw_random_below(&r[c], (uint32_t) n[c]--) < (uint64_t) wanted[c];
+		wanted[c] -= marked[i];
+	}
+	free(r);
 }
 
 /*
@@ -66,26 +60,26 @@ count_classes(const NwDataset *d)
 NwDataset *
 nw_held_out_split(NwDataset *training, double share, uint64_t seed)
 {
-	int64_t *n = count_classes(training);
+	int64_t *n = nw_dataset_count(training);
+	int64_t *wanted = nw_alloc((size_t) training->n_classes * sizeof(int64_t));
 	bool *held = nw_alloc0((size_t) training->n);
 	int64_t total = 0;
 	NwDataset *d;
 
 	for (int c = 0; c < training->n_classes; c++)
 	{
-		int64_t count = (int64_t) floor(share * (double) n[c] + 0.5);
-
-		if (count > n[c] - LEAST_TO_TRAIN)
-			count = n[c] - LEAST_TO_TRAIN;
-		if (count > 0)
-			mark(training, c, n[c], count, seed, HELD_OUT_STREAM, held);
-		total += count > 0 ? count : 0;
+		wanted[c] = (int64_t) floor(share * (double) n[c] + 0.5);
+		if (wanted[c] > n[c] - LEAST_TO_TRAIN)
+			wanted[c] = n[c] - LEAST_TO_TRAIN;
+		total += wanted[c] > 0 ? wanted[c] : 0;
 	}
 	if (total == 0)
 		nw_fatal("--val-share %g holds out none of the %lld images: the classes are too small",
 		         share, (long long) training->n);
+	mark(training, n, wanted, seed, HELD_OUT_STREAM, held);
 	d = nw_dataset_split(training, held);
 	free(held);
+	free(wanted);
 	free(n);
 	return d;
 }
@@ -99,24 +93,22 @@ nw_stratified_sample(const NwDataset *d, int64_t most, int64_t *n)
 {
 	int64_t *sample = nw_alloc((size_t) d->n * sizeof(int64_t));
 	bool *taken = nw_alloc0((size_t) d->n);
-	int64_t *size = count_classes(d);
+	int64_t *size = nw_dataset_count(d);
+	int64_t *wanted = nw_alloc((size_t) d->n_classes * sizeof(int64_t));
 
 	for (int c = 0; c < d->n_classes; c++)
 	{
-		int64_t count = size[c];
-
-		if (most > 0 && d->n > most)
-			count = (int64_t) ((double) size[c] * ((double) most / (double) d->n));
-		if (count < 1)
-			count = 1;
-		if (size[c] > 0)
-			mark(d, c, size[c], count, 0, SAMPLE_STREAM, taken);
+		wanted[c] = most > 0 && d->n > most ? size[c] * most / d->n : size[c];
+		if (wanted[c] < 1)
+			wanted[c] = 1;
 	}
+	mark(d, size, wanted, 0, SAMPLE_STREAM, taken);
 	*n = 0;
 	for (int64_t i = 0; i < d->n; i++)
 		if (taken[i])
 			sample[(*n)++] = i;
 	free(size);
+	free(wanted);
 	free(taken);
 	return sample;
 }

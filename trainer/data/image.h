@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NW_MAX_ZOOM 64 /* of a model's input: larger images are not resized for it */
+#define NW_MAX_ZOOM 64 /* an image is resized to so many times the side of a model's input at most */
 
 /* pixels [height, width, channels], one byte each; channels 1 (grey) or 3 (RGB) */
 typedef struct NwImage

@@ -18,6 +18,7 @@
 #define STREAM_SAMPLER 1
 #define STREAM_EPOCH 2
 #define NOT_A_MEMBER (-1e9f)
+#define MOST_SHARED 512 /* supports of a step, unless more are asked for */
 
 /* Return how many of a class's images may be supports of a shared set: one is left to ask about. */
 static int64_t
@@ -34,21 +35,19 @@ capacity(const NwSampler *s, int c)
 
 /*
  * Return the usual number of shared supports: two of each class, but at least so many, at
- * most NW_MOST_SHARED, and no more than the images allow.
+ * most MOST_SHARED, and no more than the images allow.
  */
 int
 nw_usual_shared_supports(const NwDataset *dataset, int least)
 {
-	int64_t *n = nw_alloc0((size_t) dataset->n_classes * sizeof(int64_t));
+	int64_t *n = nw_dataset_count(dataset);
 	int64_t wanted = 2 * (int64_t) dataset->n_classes;
 	int64_t room = 0;
 
-	for (int64_t i = 0; i < dataset->n; i++)
-		n[dataset->label[i]]++;
 	for (int c = 0; c < dataset->n_classes; c++)
 		room += spare(n[c]);
 	free(n);
-	wanted = wanted < least ? least : wanted > NW_MOST_SHARED ? NW_MOST_SHARED : wanted;
+	wanted = wanted < least ? least : wanted > MOST_SHARED ? MOST_SHARED : wanted;
 	return (int) (wanted < room ? wanted : room);
 }
 
@@ -78,23 +77,20 @@ nw_sampler_new(const NwDataset *dataset, const NwBatchSpec *spec, double smoothi
 {
 	NwSampler *s = nw_alloc0(sizeof(NwSampler));
 	size_t classes = (size_t) dataset->n_classes;
+	int64_t *listed = nw_alloc0(classes * sizeof(int64_t));
 
 	s->dataset = dataset;
 	s->spec = *spec;
 	s->seed = seed;
 	s->smoothing = smoothing;
 	s->member = nw_alloc0(classes * sizeof(int64_t *));
-	s->n_members = nw_alloc0(classes * sizeof(int64_t));
+	s->n_members = nw_dataset_count(dataset);
 	s->able = nw_alloc((size_t) dataset->n * sizeof(int64_t));
-	for (int64_t i = 0; i < dataset->n; i++)
-		s->n_members[dataset->label[i]]++;
 	for (size_t c = 0; c < classes; c++)
-	{
 		s->member[c] = nw_alloc((size_t) s->n_members[c] * sizeof(int64_t));
-		s->n_members[c] = 0;
-	}
 	for (int64_t i = 0; i < dataset->n; i++)
-		s->member[dataset->label[i]][s->n_members[dataset->label[i]]++] = i;
+		s->member[dataset->label[i]][listed[dataset->label[i]]++] = i;
+	free(listed);
 	for (int64_t i = 0; i < dataset->n; i++)
 		if (s->n_members[dataset->label[i]] > 1)
 			s->able[s->n_able++] = i;

@@ -9,8 +9,6 @@
 #include "data/batch_spec.h"
 #include "data/dataset.h"
 
-#define NW_MOST_SHARED 512 /* supports of a step, unless more are asked for */
-
 typedef struct NwSampler
 {
 	const NwDataset *dataset;

@@ -13,6 +13,15 @@
 #include "net/builtin.h"
 #include "net/model.h"
 
+/* The names of heads, indexed by NwHead; NULL past the last one. */
+const char *
+nw_head_name(int i)
+{
+	static const char *const names[] = {"nw", "fc", NULL};
+
+	return names[i];
+}
+
 NwT
 nw_model_embedding(NwGraph *g, const NwModelSpec *spec, NwT images)
 {

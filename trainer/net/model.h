@@ -32,6 +32,7 @@ typedef struct NwModelSpec
 	double tau;
 } NwModelSpec;
 
+const char *nw_head_name(int i);
 NwT nw_model_embedding(NwGraph *g, const NwModelSpec *spec, NwT images); /* -> [N,dim] */
 NwT nw_linear(NwGraph *g, const char *name, NwT x, int64_t outs);        /* [N,F] -> [N,outs] */
 

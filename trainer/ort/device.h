@@ -4,8 +4,6 @@
 #ifndef NW_DEVICE_H
 #define NW_DEVICE_H
 
-#include <stdbool.h>
-
 typedef enum NwDevice
 {
 	NW_DEVICE_AUTO,
@@ -14,7 +12,6 @@ typedef enum NwDevice
 	NW_DEVICE_CUDA
 } NwDevice;
 
-bool nw_device_parse(const char *text, NwDevice *device);
 const char *nw_device_name(int device);
 
 #endif

@@ -263,13 +263,15 @@ try_session(NwRuntime *rt, NwDevice device, int runs, bool profiled, const NwBuf
 
 /*
  * Open a session over the bytes of a model; `what` names it in messages.  So many runs
- * at a time, each on a thread of its caller, share the runtime's threads.
+ * at a time, each on a thread of its caller, share the runtime's threads.  A profile of
+ * them is written where it is asked for, of the runtime and here.
  */
 NwSession *
-nw_session_open(NwRuntime *rt, NwDevice device, int runs, const NwBuf *model, const char *what)
+nw_session_open(NwRuntime *rt, NwDevice device, int runs, bool profiled, const NwBuf *model,
+                const char *what)
 {
 	NwSession *s;
-	char *why = try_session(rt, device, runs, rt->profile != NULL, model, &s);
+	char *why = try_session(rt, device, runs, profiled && rt->profile != NULL, model, &s);
 
 	if (why != NULL)
 		nw_fatal("could not load %s on device \"%s\": %s", what, nw_device_name(device), why);

@@ -95,7 +95,7 @@ read_steps(const char *text, int64_t most)
 		return -1;
 	for (; *text; text++)
 	{
-		if (*text < '0' || *text > '9' || n > (most - (*text - '0')) / 10)
+		if (*text < '0' || *text > '9' || *text - '0' > most || n > (most - (*text - '0')) / 10)
 			return -1;
 		n = n * 10 + (*text - '0');
 	}

@@ -84,7 +84,26 @@ next_class(const char **at)
 	return b.data;
 }
 
-/* Read the weights of an FC head: one row (W_c, b_c) for each class. */
+/*
+ * Make a set of an FC head [classes, features]: rows (W_c, b_c), which kernel dot compares
+ * with embeddings (z, 1); to be freed.
+ */
+float *
+nw_head_rows(const float *w, const float *bias, int classes, int features)
+{
+	size_t dim = (size_t) features + 1;
+	float *rows = nw_alloc((size_t) classes * dim * sizeof(float));
+
+	for (int c = 0; c < classes; c++)
+	{
+		memcpy(rows + (size_t) c * dim, w + (size_t) c * (size_t) features,
+		       (size_t) features * sizeof(float));
+		rows[(size_t) (c + 1) * dim - 1] = bias[c];
+	}
+	return rows;
+}
+
+/* Read the weights of an FC head. */
 static void
 read_head(NwEmbedder *e, const Onnx__ModelProto *m, const char *path)
 {
@@ -104,12 +123,10 @@ read_head(NwEmbedder *e, const Onnx__ModelProto *m, const char *path)
 		nw_fatal("\"%s\": the FC head's weights and biases do not fit together", path);
 	e->classes = (int) ws.dim[0];
 	e->head_dim = (int) ws.dim[1] + 1;
-	e->head = nw_alloc((size_t) (ws.dim[0] * e->head_dim) * sizeof(float));
+	e->head = nw_head_rows(w, b, e->classes, e->head_dim - 1);
 	e->class_name = nw_alloc0((size_t) e->classes * sizeof(char *));
-	for (int64_t c = 0; c < ws.dim[0]; c++)
+	for (int c = 0; c < e->classes; c++)
 	{
-		memcpy(e->head + c * e->head_dim, w + c * ws.dim[1], (size_t) ws.dim[1] * sizeof(float));
-		e->head[(c + 1) * e->head_dim - 1] = b[c];
 		e->class_name[c] = next_class(&names);
 		if (e->class_name[c] == NULL)
 			nw_fatal("\"%s\" names fewer classes than its FC head has", path);
@@ -315,7 +332,7 @@ nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o)
 	onnx__model_proto__free_unpacked(m, NULL);
 	if (o->output)
 		expose_output(o->path, o->output, &bytes);
-	e->session = nw_session_open(rt, device, o->runs ? o->runs : 1, &bytes, what);
+	e->session = nw_session_open(rt, device, o->runs ? o->runs : 1, true, &bytes, what);
 	nw_buf_free(&bytes);
 	free(what);
 	e->pre.channels =

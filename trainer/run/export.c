@@ -73,7 +73,7 @@ describe(NwMetas *m, const NwModelSpec *spec, int64_t dim, const NwPreprocess *p
 	nw_buf_numbers(&mean, pre->channels, pre->mean, 9);
 	nw_buf_numbers(&std, pre->channels, pre->std, 9);
 	nw_meta_set(m, "nwhead.format", "1");
-	nw_meta_set(m, "nwhead.head", "%s", spec->head == NW_HEAD_FC ? "fc" : "nw");
+	nw_meta_set(m, "nwhead.head", "%s", nw_head_name((int) spec->head));
 	nw_meta_set(m, "nwhead.kernel", "%s",
 	            nw_kernel_name((int) (spec->head == NW_HEAD_FC ? NW_DOT : spec->kernel)));
 	nw_meta_set(m, "nwhead.tau", "%.9g", spec->head == NW_HEAD_FC ? 1.0 : spec->tau);

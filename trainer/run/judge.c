@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/message.h"
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/fitted.h"
@@ -72,15 +71,15 @@ fill_predictions(void *arg, int64_t seq, void *slot)
 
 /* Load the network as it would be exported now; its embeddings' dimension. */
 static NwSession *
-load(const NwJudge *v, NwStates *states, int *dim)
+load(const NwJudge *w, NwStates *states, int *dim)
 {
 	const NwPort *out;
 	NwSession *s;
 	NwBuf bytes;
 	int n;
 
-	nw_export_bytes(v->model, states, BATCH, &bytes);
-	s = nw_session_open(v->rt, v->device, 1, &bytes, "the network");
+	nw_export_bytes(w->model, states, BATCH, &bytes);
+	s = nw_session_open(w->rt, w->device, 1, false, &bytes, "the network");
 	nw_buf_free(&bytes);
 	n = nw_session_ports(s, true, &out);
 	for (int i = 0; i < n; i++)
@@ -91,9 +90,9 @@ load(const NwJudge *v, NwStates *states, int *dim)
 
 /* Run the network on a batch of images; the first n embeddings go to z [n, dim]. */
 static void
-run_network(const NwJudge *v, NwSession *s, float *images, int n, int dim, float *z)
+run_network(const NwJudge *w, NwSession *s, float *images, int n, int dim, float *z)
 {
-	const NwModelSpec *m = v->model;
+	const NwModelSpec *m = w->model;
 	NwValue *in = nw_value_over(NW_SHAPE(BATCH, m->channels, m->height, m->width), images);
 	NwBinding *b = nw_binding_new(s);
 	NwValue **out;
@@ -103,8 +102,6 @@ run_network(const NwJudge *v, NwSession *s, float *images, int n, int dim, float
 	nw_binding_run(b);
 	nw_binding_outputs(b, &out);
 	memcpy(z, nw_value_floats(out[0]), (size_t) n * (size_t) dim * sizeof(float));
-	if (!nw_embedding_finite(z, (int64_t) n * dim))
-		nw_fatal("an embedding is no longer a number: try a smaller --lr");
 	nw_value_free(out[0]);
 	free(out);
 	nw_binding_free(b);
@@ -113,7 +110,7 @@ run_network(const NwJudge *v, NwSession *s, float *images, int n, int dim, float
 
 /* Embed images [n, dim], the caller's to free; NULL where a signal stopped it. */
 static float *
-embed(const NwJudge *v, NwSession *s, Images *images, int dim, const volatile sig_atomic_t *stop)
+embed(const NwJudge *w, NwSession *s, Images *images, int dim, const volatile sig_atomic_t *stop)
 {
 	size_t bytes = BATCH * nw_preprocess_size(&images->fitted->pre) * sizeof(float);
 	int64_t n_batches = (images->n + BATCH - 1) / BATCH;
@@ -129,7 +126,7 @@ embed(const NwJudge *v, NwSession *s, Images *images, int dim, const volatile si
 	{
 		int64_t left = images->n - done;
 
-		run_network(v, s, nw_batch_queue_take(queue), (int) (left < BATCH ? left : BATCH), dim,
+		run_network(w, s, nw_batch_queue_take(queue), (int) (left < BATCH ? left : BATCH), dim,
 		            z + done * dim);
 		nw_batch_queue_return(queue);
 	}
@@ -142,63 +139,63 @@ embed(const NwJudge *v, NwSession *s, Images *images, int dim, const volatile si
 	return NULL;
 }
 
-/* Make an FC head a set of supports: with kernel dot, (z, 1) meets a row (W_c, b_c) for each class.
- */
+/* Make a set of the network's FC head. */
 static void
-head_supports(const NwJudge *v, NwStates *states, int dim, NwSupports *s)
+head_supports(const NwJudge *w, NwStates *states, int dim, NwSupports *s)
 {
-	const float *w = nw_state_find(states, "head.weight")->data;
-	const float *bias = nw_state_find(states, "head.bias")->data;
-	int classes = v->model->classes;
-	float *x = nw_alloc((size_t) classes * (size_t) dim * sizeof(float));
+	int classes = w->model->classes;
 	int *label = nw_alloc((size_t) classes * sizeof(int));
 
 	for (int c = 0; c < classes; c++)
-	{
-		memcpy(x + (size_t) c * (size_t) dim, w + (size_t) c * (size_t) (dim - 1),
-		       (size_t) (dim - 1) * sizeof(float));
-		x[(size_t) (c + 1) * (size_t) dim - 1] = bias[c];
 		label[c] = c;
-	}
-	*s = (NwSupports) {NW_DOT, 1, x, label, classes, dim, classes};
+	*s = (NwSupports) {NW_DOT,
+	                   1,
+	                   nw_head_rows(nw_state_find(states, "head.weight")->data,
+	                                nw_state_find(states, "head.bias")->data, classes, dim - 1),
+	                   label,
+	                   classes,
+	                   dim,
+	                   classes};
 }
 
 /* Embed the training images that answer; false where a signal stopped it. */
 static bool
-image_supports(const NwJudge *v, NwSession *session, int dim, const volatile sig_atomic_t *stop,
+image_supports(const NwJudge *w, NwSession *session, int dim, const volatile sig_atomic_t *stop,
                NwSupports *s)
 {
-	Images images = {v->training, v->supports, v->n_supports};
-	float *x = embed(v, session, &images, dim, stop);
+	Images images = {w->training, w->supports, w->n_supports};
+	float *x = embed(w, session, &images, dim, stop);
 	int *label;
 
 	if (x == NULL)
 		return false;
-	label = nw_alloc((size_t) v->n_supports * sizeof(int));
-	for (int64_t i = 0; i < v->n_supports; i++)
-		label[i] = v->training->dataset->label[v->supports[i]];
-	*s = (NwSupports) {v->model->kernel, v->model->tau, x, label, v->n_supports, dim,
-	                   v->model->classes};
+	label = nw_alloc((size_t) w->n_supports * sizeof(int));
+	for (int64_t i = 0; i < w->n_supports; i++)
+		label[i] = w->training->dataset->label[w->supports[i]];
+	*s = (NwSupports) {w->model->kernel, w->model->tau, x, label, w->n_supports, dim,
+	                   w->model->classes};
 	return true;
 }
 
-/* Predict embeddings z of the held-out images, and judge that. */
-static NwFigures
-judge(const NwJudge *v, const NwSupports *s, const float *z)
+/* Predict embeddings z of the held-out images, and judge that; false where a signal stopped it. */
+static bool
+judge(const NwJudge *w, const NwSupports *s, const float *z, const volatile sig_atomic_t *stop,
+      NwFigures *figures)
 {
-	const NwDataset *d = v->held->dataset;
+	const NwDataset *d = w->held->dataset;
 	Queries q = {s, z, d->n};
 	NwJudgement j = {0};
 	void *slots[MAX_THREADS + 2];
-	int threads = nw_runtime_threads(v->rt);
+	int threads = nw_runtime_threads(w->rt);
 	NwBatchQueue *queue;
+	int64_t i;
 
 	threads = threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
-	for (int i = 0; i < threads + 2; i++)
-		slots[i] = nw_alloc(QUERIES * (size_t) s->classes * sizeof(double));
+	for (int k = 0; k < threads + 2; k++)
+		slots[k] = nw_alloc(QUERIES * (size_t) s->classes * sizeof(double));
 	queue = nw_batch_queue_start(fill_predictions, &q, 0, (d->n + QUERIES - 1) / QUERIES, slots,
 	                             threads + 2, threads);
-	for (int64_t i = 0; i < d->n; i += QUERIES)
+	for (i = 0; i < d->n && !*stop; i += QUERIES)
 	{
 		const double *log_p = nw_batch_queue_take(queue);
 
@@ -207,32 +204,37 @@ judge(const NwJudge *v, const NwSupports *s, const float *z)
 		nw_batch_queue_return(queue);
 	}
 	nw_batch_queue_stop(queue);
-	for (int i = 0; i < threads + 2; i++)
-		free(slots[i]);
-	return nw_judgement_figures(&j);
+	for (int k = 0; k < threads + 2; k++)
+		free(slots[k]);
+	*figures = nw_judgement_figures(&j);
+	return i >= d->n;
 }
 
-/* Judge a network of these weights by the held-out images; false where a signal stopped it. */
-bool
-nw_judge_network(const NwJudge *v, NwStates *states, const volatile sig_atomic_t *stop,
+/* Judge a network of these weights by the held-out images. */
+NwJudged
+nw_judge_network(const NwJudge *w, NwStates *states, const volatile sig_atomic_t *stop,
                  NwFigures *figures)
 {
-	Images held = {v->held, NULL, v->held->dataset->n};
+	Images held = {w->held, NULL, w->held->dataset->n};
 	NwSupports supports = {0};
 	int dim = 0;
-	NwSession *session = load(v, states, &dim);
-	float *z = embed(v, session, &held, dim, stop);
+	NwSession *session = load(w, states, &dim);
+	float *z = embed(w, session, &held, dim, stop);
 	bool done = z != NULL;
+	bool finite = true;
 
-	if (done && v->model->head == NW_HEAD_FC)
-		head_supports(v, states, dim, &supports);
+	if (done && w->model->head == NW_HEAD_FC)
+		head_supports(w, states, dim, &supports);
 	else if (done)
-		done = image_supports(v, session, dim, stop, &supports);
+		done = image_supports(w, session, dim, stop, &supports);
 	nw_session_close(session);
 	if (done)
-		*figures = judge(v, &supports, z);
+		finite = nw_embedding_finite(z, held.n * dim) &&
+		         nw_embedding_finite(supports.x, supports.n * dim);
+	if (done && finite)
+		done = judge(w, &supports, z, stop, figures);
 	free((float *) supports.x);
 	free((int *) supports.label);
 	free(z);
-	return done;
+	return !done ? NW_JUDGE_STOPPED : finite ? NW_JUDGED : NW_JUDGE_WRECKED;
 }

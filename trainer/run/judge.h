@@ -5,7 +5,6 @@
 #define NW_JUDGE_H
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "data/fitted.h"
@@ -27,7 +26,14 @@ typedef struct NwJudge
 	int64_t n_supports;
 } NwJudge;
 
-bool nw_judge_network(const NwJudge *v, NwStates *states, const volatile sig_atomic_t *stop,
-                      NwFigures *figures);
+typedef enum NwJudged
+{
+	NW_JUDGED,
+	NW_JUDGE_STOPPED, /* by a signal */
+	NW_JUDGE_WRECKED  /* embeddings, or the head, are no longer numbers */
+} NwJudged;
+
+NwJudged nw_judge_network(const NwJudge *w, NwStates *states, const volatile sig_atomic_t *stop,
+                          NwFigures *figures);
 
 #endif

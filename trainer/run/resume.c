@@ -4,6 +4,7 @@
  * Settings have to be those of the checkpoint.  A run is made longer by a command
  * that would have made the checkpoint, had it said the old number of steps.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +18,20 @@
 
 #define EXTENDED_KEY "extended"
 
-/* Say whether a setting tells one set of images from another. */
+/* Say whether a setting is compared only where both runs have it. */
 static bool
-is_source(const char *key)
+may_be_absent(const char *key)
 {
-	return strcmp(key, NW_SOURCE_KEY) == 0 || strcmp(key, NW_VAL_SOURCE_KEY) == 0;
+	return strcmp(key, NW_SOURCE_KEY) == 0 || strcmp(key, NW_VAL_SOURCE_KEY) == 0 ||
+	       strcmp(key, "val-share") == 0; /* the number of held-out images says it better */
+}
+
+/* Say whether a setting is a digest, which tells one set of images from another. */
+static bool
+is_digest(const char *key)
+{
+	return strcmp(key, NW_SOURCE_KEY) == 0 || strcmp(key, NW_VAL_SOURCE_KEY) == 0 ||
+	       strcmp(key, "labels") == 0 || strcmp(key, "val-labels") == 0;
 }
 
 /* Write a setting for a reader, each number with as few digits as tell it; to be freed. */
@@ -32,6 +42,8 @@ readable(const char *key, const char *value)
 
 	if (value == NULL) /* it is noted only where it is not as usual */
 		return nw_strdup(strncmp(key, "val-", 4) == 0 ? "none" : "the usual one");
+	if (*value == 0)
+		return nw_strdup("none");
 	nw_buf_add(&b, NULL, 0);
 	for (const char *p = value; *p;)
 	{
@@ -39,22 +51,15 @@ readable(const char *key, const char *value)
 		char *item = nw_printf("%.*s", (int) len, p);
 		char *end;
 		double v = strtod(item, &end);
-		int digits = 17;
+		char text[32];
 
-		while (digits > 1)
+		for (int digits = 1; digits <= 17; digits++)
 		{
-			char *shorter = nw_printf("%.*g", digits - 1, v);
-			bool same = strtod(shorter, NULL) == v;
-
-			free(shorter);
-			if (!same)
+			snprintf(text, sizeof(text), "%.*g", digits, v);
+			if (strtod(text, NULL) == v)
 				break;
-			digits--;
 		}
-		if (strchr(item, '.') && *end == 0)
-			nw_buf_printf(&b, "%.*g", digits, v);
-		else
-			nw_buf_printf(&b, "%s", item);
+		nw_buf_printf(&b, "%s", strchr(item, '.') && *end == 0 ? text : item);
 		free(item);
 		p += len;
 		if (*p == ',')
@@ -71,9 +76,11 @@ refuse(const char *path, const char *key, const char *was, const char *is)
 		nw_fatal(
 			"checkpoint \"%s\" is of a run of %s steps, not %s: give --steps %s as before, or more",
 			path, was, is, was);
-	if (is_source(key))
+	if (is_digest(key) && was != NULL && is != NULL)
 		nw_fatal("checkpoint \"%s\" was made with other %s", path,
-		         strcmp(key, NW_SOURCE_KEY) == 0 ? "images" : "held-out images");
+		         strcmp(key, NW_SOURCE_KEY) == 0 || strcmp(key, "labels") == 0
+		             ? "images"
+		             : "held-out images");
 	nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is %s", path, key,
 	         readable(key, was), readable(key, is));
 }
@@ -85,7 +92,7 @@ check_one(const char *path, const char *key, const NwMetas *was, const NwMetas *
 	const char *old = nw_meta_get(was, key);
 	const char *value = nw_meta_get(settings, key);
 
-	if (is_source(key) && (old == NULL || value == NULL))
+	if (may_be_absent(key) && (old == NULL || value == NULL))
 		return;
 	if (old == NULL ? value != NULL : value == NULL || strcmp(old, value) != 0)
 		refuse(path, key, old, value);
@@ -95,8 +102,9 @@ check_one(const char *path, const char *key, const NwMetas *was, const NwMetas *
 static void
 check_same(const NwTrainSettings *o, const NwMetas *was, const NwMetas *settings)
 {
-	static const char *const first[] = {"network",   "head",     "shared", "kernel",
-	                                    "optimizer", "schedule", "resize", "random-resized-crop"};
+	static const char *const first[] = {
+		"network", "head",       "shared",    "kernel",  "optimizer", "schedule", "resize",
+		"random-resized-crop", "val-share", "val-images", "val-seed"};
 
 	for (int i = 0; i < NW_LENGTH(first); i++)
 		check_one(o->checkpoint, first[i], was, settings);
@@ -160,6 +168,7 @@ nw_resume_check(const NwTrainSettings *asked, const NwTrainSettings *o, const Nw
 	}
 	shorter.steps = before;
 	shorter.epochs = 0;
+	check_one(o->checkpoint, "warmup", was, settings); /* before it is judged by the old steps */
 	nw_train_complete(&shorter, d);
 	nw_train_describe(&shorter, d, held, &its);
 	check_same(o, was, &its);

@@ -109,7 +109,7 @@ nw_step_runner_new(NwRuntime *rt, NwDevice device, NwGraph *g)
 	s->g = g;
 	s->device = device;
 	nw_graph_pack(g, NULL, false, &model);
-	s->session = nw_session_open(rt, device, 1, &model, "the training step");
+	s->session = nw_session_open(rt, device, 1, true, &model, "the training step");
 	nw_buf_free(&model);
 	s->n = g->n_updates;
 	s->state = nw_alloc((size_t) s->n * sizeof(NwState *));
@@ -225,7 +225,7 @@ fetch_from_device(NwStepRunner *s, NwRuntime *rt)
 	}
 	nw_graph_pack(g, NULL, false, &model);
 	nw_graph_free(g);
-	session = nw_session_open(rt, s->device, 1, &model, "the states");
+	session = nw_session_open(rt, s->device, 1, false, &model, "the states");
 	nw_buf_free(&model);
 	b = nw_binding_new(session);
 	for (int i = 0; i < s->n; i++)

@@ -36,6 +36,7 @@
 #include "run/best.h"
 #include "run/checkpoint.h"
 #include "run/export.h"
+#include "run/judge.h"
 #include "run/progress_bar.h"
 #include "run/resume.h"
 #include "run/step_runner.h"
@@ -93,8 +94,8 @@ fill_batch(void *arg, int64_t step, void *slot)
 	Run *run = arg;
 	Batch *b = slot;
 	NwRandom r = nw_random(run->o->seed, STREAM_AUGMENT, (uint64_t) step);
-	NwRandom images = nw_random(run->o->seed, STREAM_IMAGES, (uint64_t) step);
-	uint64_t key = nw_random_next(&images);
+	NwRandom keys = nw_random(run->o->seed, STREAM_IMAGES, (uint64_t) step);
+	uint64_t key = nw_random_next(&keys); /* each image's own draws begin from it */
 	size_t size = nw_preprocess_size(&run->pre);
 	char *why = nw_sampler_draw(run->sampler, step, &b->choice);
 
@@ -215,6 +216,44 @@ count_right(const Run *run, const NwChoice *c, const float *log_p)
 	return right;
 }
 
+/* Write a model, with its figures where it was judged. */
+static void
+export_model(Run *run, const char *path, NwStates *states, int64_t step, const NwFigures *f)
+{
+	NwMetas settings = {0};
+
+	nw_metas_add(&settings, &run->settings);
+	if (run->val.held != NULL)
+		nw_figures_describe(step, f, &settings);
+	nw_export(path, &run->model, states, &run->pre, run->dataset, &settings);
+	nw_metas_free(&settings);
+}
+
+/* Write the best model so far, where there is one. */
+static void
+export_best(Run *run)
+{
+	const NwBest *b = &run->val.best;
+	char *path = nw_best_path(run->o->out);
+
+	if (b->step > 0)
+	{
+		export_model(run, path, &run->val.best.states, b->step, &b->best);
+		if (!run->o->quiet)
+			nw_info("best model, of step %lld: \"%s\"", (long long) b->step, path);
+	}
+	free(path);
+}
+
+/* End a run that training has wrecked; the best model that it had is worth keeping. */
+static _Noreturn void
+end_wrecked(Run *run, const char *what, int64_t step)
+{
+	nw_progress_bar_clear(&run->bar);
+	export_best(run);
+	nw_fatal("%s no longer a number at step %lld: try a smaller --lr", what, (long long) step);
+}
+
 /* Keep the states so that the run can go on from here. */
 static void
 save_checkpoint(Run *run, int64_t step)
@@ -281,8 +320,7 @@ run_steps(Run *run, int64_t first, int64_t end)
 		nw_optimizer_corrections(&o->optimizer, step, in.corrections);
 		nw_step_runner_run(run->runner, &in, &loss, log_p);
 		if (!(loss - loss == 0)) /* infinite, or not a number */
-			nw_fatal("the loss is no longer a number at step %lld: try a smaller --lr",
-			         (long long) step + 1);
+			end_wrecked(run, "the loss is", step + 1);
 		tell_step(run, step + 1, loss, count_right(run, &b->choice, log_p));
 		nw_batch_queue_return(queue);
 		if ((step + 1) % o->checkpoint_every == 0 && step + 1 < o->steps)
@@ -304,10 +342,14 @@ validate(Run *run, int64_t step)
 {
 	const NwBest *b = &run->val.best;
 	double start = nw_now();
+	NwJudged judged;
 
 	nw_step_runner_fetch(run->runner);
-	if (!nw_validation_run(&run->val, run->rt, run->device, &run->model, &run->states, step,
-	                       &interrupted))
+	judged = nw_validation_run(&run->val, run->rt, run->device, &run->model, &run->states, step,
+	                           &interrupted);
+	if (judged == NW_JUDGE_WRECKED)
+		end_wrecked(run, "an embedding is", step);
+	if (judged == NW_JUDGE_STOPPED)
 		return;
 	nw_train_log_validation(&run->log, step, &b->last, nw_now() - start);
 	take_note(run);
@@ -353,19 +395,6 @@ train(Run *run, int64_t first)
 	return true;
 }
 
-/* Write a model, with its figures where it was judged. */
-static void
-export_model(Run *run, const char *path, NwStates *states, int64_t step, const NwFigures *f)
-{
-	NwMetas settings = {0};
-
-	nw_metas_add(&settings, &run->settings);
-	if (run->val.held != NULL)
-		nw_figures_describe(step, f, &settings);
-	nw_export(path, &run->model, states, &run->pre, run->dataset, &settings);
-	nw_metas_free(&settings);
-}
-
 /* Write the best model and the last one; the checkpoint has served then. */
 static void
 finish(Run *run)
@@ -373,15 +402,7 @@ finish(Run *run)
 	const NwTrainSettings *o = run->o;
 	const NwBest *b = &run->val.best;
 
-	if (run->val.held != NULL)
-	{
-		char *path = nw_best_path(o->out);
-
-		export_model(run, path, &run->val.best.states, b->step, &b->best);
-		if (!o->quiet)
-			nw_info("best model, of step %lld: \"%s\"", (long long) b->step, path);
-		free(path);
-	}
+	export_best(run);
 	export_model(run, o->out, &run->states, b->seen, &b->last);
 	if (!o->keep_checkpoint)
 		unlink(o->checkpoint);

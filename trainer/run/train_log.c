@@ -2,6 +2,7 @@
  * run/train_log.c: the log of a training run, in lines of JSON.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,16 @@ nw_train_log_write(NwTrainLog *l, int64_t step, double lr)
 	nw_train_log_begin(l);
 }
 
+/* Write a figure; JSON has no infinity. */
+static void
+add_figure(NwTrainLog *l, const char *name, double v)
+{
+	if (isfinite(v))
+		fprintf(l->file, ",\"%s\":%.9g", name, v);
+	else
+		fprintf(l->file, ",\"%s\":null", name);
+}
+
 /* Write a line about a validation, whose time is none of the steps'. */
 void
 nw_train_log_validation(NwTrainLog *l, int64_t step, const NwFigures *f, double seconds)
@@ -81,8 +92,11 @@ nw_train_log_validation(NwTrainLog *l, int64_t step, const NwFigures *f, double 
 	l->since += seconds;
 	if (l->file == NULL)
 		return;
-	fprintf(l->file, "{\"step\":%lld,\"val_error\":%.9g,\"val_ece\":%.9g,\"val_nll\":%.9g}\n",
-	        (long long) step, f->error, f->ece, f->nll);
+	fprintf(l->file, "{\"step\":%lld", (long long) step);
+	add_figure(l, "val_error", f->error);
+	add_figure(l, "val_ece", f->ece);
+	add_figure(l, "val_nll", f->nll);
+	fprintf(l->file, "}\n");
 	flush(l);
 }
 

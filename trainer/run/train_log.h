@@ -10,7 +10,7 @@
 
 #include "math/predict.h"
 
-/* all fields but the steps' are the caller's to fill once */
+/* the log, and what is counted for its next line */
 typedef struct NwTrainLog
 {
 	const char *path; /* NULL: no log */
@@ -22,7 +22,7 @@ typedef struct NwTrainLog
 	double loss;
 	int64_t right;
 	int64_t steps;
-	double since; /* when they began */
+	double since; /* when they began, later by what validations took */
 } NwTrainLog;
 
 NwTrainLog nw_train_log_open(const char *path, bool append, int queries, int images);

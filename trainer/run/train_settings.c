@@ -207,7 +207,7 @@ nw_train_describe(const NwTrainSettings *o, const NwDataset *d, const NwDataset 
 	nw_meta_set(m, "size", "%d", o->size);
 	nw_meta_set(m, "channels", "%d", o->channels);
 	nw_meta_set(m, "dim", "%d", o->dim);
-	nw_meta_set(m, "head", "%s", o->head == NW_HEAD_FC ? "fc" : "nw");
+	nw_meta_set(m, "head", "%s", nw_head_name((int) o->head));
 	if (o->kernel != NW_EUCLIDEAN)
 		nw_meta_set(m, "kernel", "%s", nw_kernel_name((int) o->kernel));
 	nw_meta_set(m, "tau", "%.17g", o->tau);

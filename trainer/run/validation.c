@@ -30,11 +30,11 @@ nw_validation_open(NwValidation *v, const NwTrainSettings *o, NwDataset *trainin
 		nw_dataset_whole(v->held);
 }
 
-/* Say whether training keeps its images otherwise than the model wants them. */
+/* Say whether images that answer are kept beside those that are trained on, which are larger. */
 static bool
-kept_otherwise(const NwTrainSettings *o)
+answers_apart(const NwTrainSettings *o)
 {
-	return o->augment.resize != 0 || o->augment.least > 0;
+	return o->head == NW_HEAD_NW && (o->augment.resize != 0 || o->augment.least > 0);
 }
 
 /* Return the bytes that so many images may take of what all may. */
@@ -44,7 +44,7 @@ nw_validation_memory(const NwValidation *v, const NwDataset *training, int64_t i
 	int64_t all = training->n;
 
 	if (v->held != NULL)
-		all += v->held->n + (kept_otherwise(v->o) ? training->n : 0);
+		all += v->held->n + (answers_apart(v->o) ? training->n : 0);
 	return (size_t) ((double) v->o->kept_mb * 0x1p20 * ((double) images / (double) all));
 }
 
@@ -57,7 +57,7 @@ nw_validation_prepare(NwValidation *v, NwFitted *training)
 	if (v->held == NULL)
 		return;
 	v->fitted = nw_fitted_new(v->held, &training->pre, nw_validation_memory(v, d, v->held->n));
-	v->own = kept_otherwise(v->o);
+	v->own = answers_apart(v->o);
 	v->answering =
 		v->own ? nw_fitted_new(d, &training->pre, nw_validation_memory(v, d, d->n)) : training;
 	v->supports = nw_stratified_sample(d, v->o->val_supports, &v->n_supports);
@@ -80,25 +80,22 @@ nw_validation_next(const NwValidation *v, int64_t step)
 	return v->held != NULL && wait < v->o->steps - step ? step + wait : v->o->steps;
 }
 
-/*
- * Judge the network of these states after a step, and keep it where it is the best so far;
- * false where a signal stopped it.
- */
-bool
+/* Judge the network of these states after a step, and keep it where it is the best so far. */
+NwJudged
 nw_validation_run(NwValidation *v, NwRuntime *rt, NwDevice device, const NwModelSpec *model,
                   NwStates *states, int64_t step, const volatile sig_atomic_t *stop)
 {
 	NwJudge judge = {rt, device, model, v->fitted, v->answering, v->supports, v->n_supports};
 	NwFigures figures;
+	NwJudged judged = nw_judge_network(&judge, states, stop, &figures);
 
-	if (!nw_judge_network(&judge, states, stop, &figures))
-		return false;
-	if (nw_best_add(&v->best, (NwBestBy) v->o->best_by, step, &figures))
+	if (judged == NW_JUDGED &&
+	    nw_best_add(&v->best, (NwBestBy) v->o->best_by, step, &figures))
 	{
 		nw_states_free(&v->best.states);
 		nw_export_states(model, states, &v->best.states);
 	}
-	return true;
+	return judged;
 }
 
 /* Say whether there was no better model for so long that the run stops early. */

@@ -16,6 +16,7 @@
 #include "ort/device.h"
 #include "ort/runtime.h"
 #include "run/best.h"
+#include "run/judge.h"
 #include "run/train_settings.h"
 
 typedef struct NwValidation
@@ -23,11 +24,10 @@ typedef struct NwValidation
 	const NwTrainSettings *o;
 	NwDataset *held; /* NULL where no images are held out, and there are no validations */
 	NwFitted *fitted;
-	NwFitted
-		*answering;    /* the training images, as the model wants them; may be the trainer's own */
-	int64_t *supports; /* which of them answer */
+	NwFitted *answering; /* training images, as the model wants them */
+	bool own;            /* answering is freed here; else it is the trainer's */
+	int64_t *supports;   /* which of them answer */
 	int64_t n_supports;
-	bool own; /* `answering` is this one's to free */
 	NwBest best;
 } NwValidation;
 
@@ -36,7 +36,7 @@ size_t nw_validation_memory(const NwValidation *v, const NwDataset *training, in
 void nw_validation_prepare(NwValidation *v, NwFitted *training);
 bool nw_validation_due(const NwValidation *v, int64_t step);
 int64_t nw_validation_next(const NwValidation *v, int64_t step);
-bool nw_validation_run(NwValidation *v, NwRuntime *rt, NwDevice device, const NwModelSpec *model,
+NwJudged nw_validation_run(NwValidation *v, NwRuntime *rt, NwDevice device, const NwModelSpec *model,
                        NwStates *states, int64_t step, const volatile sig_atomic_t *stop);
 bool nw_validation_stops(const NwValidation *v);
 void nw_validation_close(NwValidation *v);
