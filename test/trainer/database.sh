@@ -207,9 +207,17 @@ killed() {
 kill_program() { kill -KILL "$1"; }
 interrupt_program() { kill -INT "$1"; }
 drop_connection() { sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY %'"; }
+# The server has noticed the crash when it ends another session.
 crash_server() {
+	local other i
+	sql 'SELECT pg_sleep(600)' >/dev/null 2>&1 &
+	other=$!
+	for ((i = 0; i < 200; i++)); do
+		[ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(600)'")" = 1 ] && break
+		sleep 0.1
+	done
 	kill -KILL "$(sql "SELECT pid FROM pg_stat_activity WHERE query LIKE 'COPY %'")"
-	local i
+	wait $other
 	for ((i = 0; i < 200; i++)); do
 		sql 'SELECT 1' >/dev/null 2>&1 && return
 		sleep 0.1
