@@ -741,7 +741,8 @@ main(int argc, char **argv)
 	standard = argc > 3 && strcmp(argv[3], "standard") == 0;
 	if (argc < 4)
 		return 2;
-	for (device = NW_DEVICE_CPU; !standard && strcmp(nw_device_name(device), argv[3]) != 0; device++)
+	for (device = NW_DEVICE_CPU; !standard && strcmp(nw_device_name(device), argv[3]) != 0;
+	     device++)
 		if (nw_device_name(device + 1) == NULL)
 			return 2;
 	folder = argv[2];

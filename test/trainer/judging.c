@@ -119,6 +119,7 @@ test_sample(void)
 {
 	const int size[4] = {600, 300, 99, 1};
 	const int drawn[4] = {60, 30, 9, 1};
+	int equal[50];
 	NwDataset *d = make_sizes(4, size);
 	int64_t n;
 	int64_t *all = nw_stratified_sample(d, 0, &n);
@@ -139,6 +140,14 @@ test_sample(void)
 	check(sound && memcmp(count, drawn, sizeof(count)) == 0, "a sample has each class's share");
 	free(all);
 	free(some);
+	nw_dataset_free(d);
+
+	/* 98 * (100 / 4900.0) is less than 2 */
+	for (int c = 0; c < 50; c++)
+		equal[c] = 98;
+	d = make_sizes(50, equal);
+	free(nw_stratified_sample(d, 100, &n));
+	check(n == 100, "a share that is a whole number is taken whole");
 	nw_dataset_free(d);
 }
 

@@ -6,13 +6,23 @@
  *   NOISY=session  noise while a model is loaded
  *   NOISY=abort    the same, and then the library ends the program
  *   NOISY=fault    the same by a fault
+ *
+ * And a system on which files do not come into being as they should:
+ *
+ *   NOISY=signal-N   signal N as soon as the first checkpoint is complete
+ *   NOISY=gone       the file GONE is gone then
+ *   NOISY=no-model   no room for files whose names end in .onnx
+ *   NOISY=no-ckpt    or in .ckpt
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <onnxruntime_c_api.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const OrtApi *real;
 static OrtApi api;
@@ -25,13 +35,49 @@ noise(const char *place)
 {
 	const char *mode = getenv("NOISY");
 
-	if (mode == NULL || (strcmp(place, "start") == 0) != (strcmp(mode, "start") == 0))
+	if (mode == NULL || strchr(mode, '-') != NULL || strcmp(mode, "gone") == 0 ||
+	    (strcmp(place, "start") == 0) != (strcmp(mode, "start") == 0))
 		return;
 	fprintf(stderr, "Schema error: noise of %s\n", place);
 	if (strcmp(mode, "abort") == 0)
 		abort();
 	if (strcmp(mode, "fault") == 0)
 		raise(SIGSEGV);
+}
+
+static bool
+ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text);
+
+	return len >= strlen(end) && strcmp(text + len - strlen(end), end) == 0;
+}
+
+/* What files are complete with. */
+int
+rename(const char *from, const char *to)
+{
+	static bool sent;
+	int (*real_rename)(const char *, const char *);
+	const char *mode = getenv("NOISY");
+	int result;
+
+	if (mode != NULL && ((strcmp(mode, "no-model") == 0 && ends_with(to, ".onnx")) ||
+	                     (strcmp(mode, "no-ckpt") == 0 && ends_with(to, ".ckpt"))))
+	{
+		errno = ENOSPC;
+		return -1;
+	}
+	*(void **) &real_rename = dlsym(RTLD_NEXT, "rename");
+	result = real_rename(from, to);
+	if (mode != NULL && strncmp(mode, "signal-", 7) == 0 && ends_with(to, ".ckpt") && !sent)
+	{
+		sent = true; /* a second one would end the program at once */
+		raise(atoi(mode + 7));
+	}
+	if (mode != NULL && strcmp(mode, "gone") == 0 && ends_with(to, ".ckpt"))
+		unlink(getenv("GONE"));
+	return result;
 }
 
 static OrtStatus *ORT_API_CALL

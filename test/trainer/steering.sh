@@ -174,7 +174,7 @@ refuses_to_extend() {
 	rm -f "$work/kept.ckpt"
 	t "a run that keeps its checkpoint" "${run[@]}" --steps 20 --keep-checkpoint "${held[@]}" --out "$work/kept.onnx"
 	fails "fewer steps than before" 1 'of a run of 20 steps, not 10: give --steps 20 as before, or more' "${run[@]}" --resume --steps 10 "${held[@]}"
-	fails "more steps that nobody asked for" 1 'of 20 steps, not 2000: give --steps 20' "${run[@]}" --resume "${held[@]}"
+	fails "more steps that nobody asked for" 1 'of a run of 20 steps: give --steps 20 to go on, or more' "${run[@]}" --resume "${held[@]}"
 	fails "more steps and another seed" 1 'another setting: seed was 0 and is 3' "${run[@]}" --resume --steps 30 --seed 3 \
 		"${held[@]}"
 	fails "more steps and other drops" 1 'another setting: lr-drops was 10,15 and is 12' "${run[@]}" --resume --steps 30 \
@@ -188,6 +188,11 @@ refuses_to_extend() {
 		--steps 20 "${held[@]}" --optimizer adamw
 	fails "another schedule" 1 'schedule was the usual one and is cosine' "${run[@]}" --resume --steps 20 "${held[@]}" \
 		--schedule cosine
+	fails "another warmup, longer than the run was" 1 'warmup was the usual one and is 25$' "${run[@]}" --resume \
+		--steps 30 "${held[@]}" --warmup 25
+	printf '%s\n' a b c d >"$work/names"
+	fails "other names of classes" 1 'made with other names of classes$' "${run[@]}" --resume --steps 20 "${held[@]}" \
+		--class-names "$work/names"
 	fails "another head" 1 'head was nw and is fc' "${run[@]}" --resume --steps 20 --head fc
 	fails "another momentum, in few digits" 1 'momentum was 0.9 and is 0.1$' "${run[@]}" --resume --steps 20 "${held[@]}" \
 		--momentum 0.1
@@ -224,6 +229,19 @@ edited() {
 	PY
 }
 
+# Write a checkpoint without one of its weights: without FROM TO NAME
+without() {
+	(cd "$here" && "$python" -W ignore - "$@") <<-'PY'
+		import sys
+		from make_backbone import read, write
+		model, name = read(open(sys.argv[1], 'rb').read()), sys.argv[3].encode()
+		graph = read(next(v for f, _, v in model if f == 7))
+		kept = [(f, w, v) for f, w, v in graph if f != 5 or (8, 2, name) not in read(v)]
+		assert len(kept) == len(graph) - 1
+		open(sys.argv[2], 'wb').write(write([(f, w, write(kept) if f == 7 else v) for f, w, v in model]))
+	PY
+}
+
 # One bit of a file's middle, which is a weight's: flip_bit FROM TO
 flip_bit() {
 	"$python" - "$@" <<-'PY'
@@ -247,6 +265,9 @@ damaged_checkpoints() {
 		t "step \"$step\"" edited "$work/first.ckpt" "$work/odd.ckpt" nwhead.step "$step"
 		fails "a checkpoint of step \"$step\"" 1 'odd.ckpt" is not a checkpoint of nwhead' "${run[@]}"
 	done
+	t "a run of 5 steps" edited "$work/first.ckpt" "$work/five.ckpt" steps 5
+	t "its step 9" edited "$work/five.ckpt" "$work/odd.ckpt" nwhead.step 9
+	fails "a checkpoint beyond a short run" 1 'odd.ckpt" is not a checkpoint of nwhead' "${run[@]}"
 	t "a best model" edited "$work/first.ckpt" "$work/odd.ckpt" nwhead.best '20 0 0 1 20 -7 0 1 0'
 	fails "a checkpoint with a best model that cannot be" 1 'is not a checkpoint' "${run[@]}"
 	cp "$work/first.ckpt" "$work/odd.ckpt"
@@ -255,18 +276,117 @@ damaged_checkpoints() {
 
 # A model that cannot be written when all is learned: the checkpoint is, and writes it later.
 unwritten() {
-	local out=$work/unwritten.onnx run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 200) pid status
-	rm -rf "$out" "$out.ckpt"
-	"${run[@]}" --out "$work/whole.onnx" || return
-	"${run[@]}" --out "$out" --checkpoint-every 5 &
-	pid=$!
-	await_file "$out.ckpt" $pid
-	mkdir "$out" || return
-	wait $pid
-	status=$?
-	[ $status = 1 ] && [ -e "$out.ckpt" ] && rmdir "$out" &&
-		"${run[@]}" --out "$out" --resume --log "$work/unwritten.json" && [ ! -s "$work/unwritten.json" ] &&
+	local out=$work/unwritten.onnx run=("${small[@]}" "${quick[@]}" --steps 20) status=0
+	rm -f "$out" "$out.ckpt"
+	"$nwhead" train "${run[@]}" --out "$work/whole.onnx" || return
+	oddly no-model "${run[@]}" --out "$out" 2>"$work/unwritten.txt" || status=$?
+	cat "$work/unwritten.txt"
+	[ $status = 1 ] && grep -q 'unwritten.onnx": No space left .* --resume writes the model later$' "$work/unwritten.txt" &&
+		[ ! -e "$out" ] &&
+		"$nwhead" train "${run[@]}" --out "$out" --resume --log "$work/unwritten.json" && [ ! -s "$work/unwritten.json" ] &&
 		cmp "$work/whole.onnx" "$out" && [ ! -e "$out.ckpt" ]
+}
+
+# Checkpoints that cannot be written do not end a run, and its model is the same.
+unkept() {
+	local run=("${small[@]}" "${quick[@]}" --steps 20)
+	"$nwhead" train "${run[@]}" --out "$work/whole.onnx" || return
+	oddly no-ckpt "${run[@]}" --checkpoint-every 5 --out "$work/unkept.onnx" 2>"$work/unkept.txt" || return
+	cat "$work/unkept.txt"
+	[ "$(grep -c 'No space left .*; going on without this checkpoint$' "$work/unkept.txt")" = 4 ] &&
+		cmp "$work/whole.onnx" "$work/unkept.onnx"
+}
+
+# A run that training wrecks leaves the best model that it had.
+wrecked() {
+	local status=0
+	rm -f "$work"/wrecked{,.best}.onnx
+	"$nwhead" train "${small[@]}" "${quick[@]}" --kernel dot --steps 60 --lr 1e3 --warmup 59 "${held[@]}" --val-every 1 \
+		--log "$work/wrecked.json" --out "$work/wrecked.onnx" 2>"$work/wrecked.txt" || status=$?
+	cat "$work/wrecked.txt"
+	[ $status = 1 ] && grep -q 'is no longer a number at step [0-9]*: try a smaller --lr$' "$work/wrecked.txt" &&
+		[ ! -e "$work/wrecked.onnx" ] &&
+		"$bin/test-infer" settings "$work/wrecked.best.onnx" nwhead.val_step="$(best_step "$work/wrecked.json" nll)"
+}
+
+# What the last step wrecks, after a loss that was a number, is not written either.
+wrecked_at_last() {
+	local steps at_last=0
+	for steps in 1 2 3 4 5 6; do
+		rm -f "$work/wrecked.onnx"
+		if "$nwhead" train "${small[@]}" "${quick[@]}" --head fc --lr 1e3 --lr-drops 99 --steps $steps --out "$work/wrecked.onnx" \
+			2>"$work/wrecked.txt"; then
+			"$bin/test-infer" compare "$work/wrecked.onnx" || return
+		else
+			cat "$work/wrecked.txt"
+			[ ! -e "$work/wrecked.onnx" ] || return
+			! grep -q "a weight is no longer a number at step $steps:" "$work/wrecked.txt" || at_last=$((at_last + 1))
+		fi
+	done
+	[ $at_last -gt 0 ]
+}
+
+# An image that cannot be read ends a run; what it has learned is kept, and gone on from once the
+# image is there again.
+unreadable() {
+	local d=$work/torn status=0 run=(--images "$work/torn" "${quick[@]}" --size 16 --supports 4 --queries 4 --steps 60
+		--cache 0 --checkpoint-every 5)
+	rm -rf "$d" "$work"/torn.onnx{,.ckpt} && cp -r "$work/photos" "$d" &&
+		"$nwhead" train "${run[@]}" --out "$work/whole.onnx" || return
+	GONE=$d/class-1/1.jpg oddly gone "${run[@]}" --out "$work/torn.onnx" 2>"$work/torn.txt" || status=$?
+	cat "$work/torn.txt"
+	[ $status = 1 ] && [ ! -e "$work/torn.onnx" ] &&
+		grep -q 'could not read image ".*class-1/1.jpg": .* (after step [0-9]*; checkpoint kept in ".*torn.onnx.ckpt")$' 			"$work/torn.txt" &&
+		cp "$work/photos/class-1/1.jpg" "$d/class-1/" && "$nwhead" train "${run[@]}" --out "$work/torn.onnx" --resume &&
+		cmp "$work/whole.onnx" "$work/torn.onnx"
+}
+
+# A file that is named as a checkpoint and is none is left alone: neither replaced nor removed.
+precious() {
+	local status=0 file
+	for file in learned.onnx small-images.gz; do
+		cp "$work/$file" "$work/precious" &&
+			! "$nwhead" train "${small[@]}" "${quick[@]}" --steps 2 --out "$work/bad.onnx" --checkpoint "$work/precious" \
+				2>"$work/precious.txt" || return
+		cat "$work/precious.txt"
+		grep -q 'precious" is not a checkpoint of nwhead' "$work/precious.txt" && cmp "$work/$file" "$work/precious" &&
+			[ ! -e "$work/bad.onnx" ] || return
+	done
+}
+
+# A run does not go on with another file of the backbone's name.
+other_backbone() {
+	local run=("$nwhead" train --images "$work/photos" --backbone "$work/some.onnx" --size 32 --queries 4 --supports 4
+		--steps 2 --device cpu --quiet --out "$work/other.onnx" --keep-checkpoint)
+	cp "$work/tokens.onnx" "$work/some.onnx" && "${run[@]}" && "${run[@]}" --resume || return
+	"$python" -W ignore "$here/make_backbone.py" "$work/some.onnx" 13 open &&
+		! "${run[@]}" --resume 2>"$work/other.txt" || return
+	cat "$work/other.txt"
+	grep -q 'was made with another backbone$' "$work/other.txt"
+}
+
+# A checkpoint that lacks a weight is refused, wherever it lacks it, in place of fresh weights.
+incomplete() {
+	local name run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 20 --out "$work/odd.onnx" --resume
+		--checkpoint "$work/odd.ckpt" "${held[@]}")
+	edited "$work/kept.ckpt" "$work/plain.ckpt" nwhead.checksum || return
+	for name in conv2.weight m.conv2.weight best/conv2.weight; do
+		without "$work/plain.ckpt" "$work/odd.ckpt" "$name" && ! "${run[@]}" 2>"$work/odd.txt" || return
+		cat "$work/odd.txt"
+		grep -q 'odd.ckpt" lacks weights that this network has' "$work/odd.txt" || return
+	done
+}
+
+# Looks at held-out images are not profiled: the file is that of the steps.
+one_profile() {
+	rm -f "$work"/looked*
+	"$nwhead" train "${small[@]}" "${quick[@]}" --steps 6 "${held[@]}" --val-every 2 --profile "$work/looked" \
+		--out "$work/p.onnx" && [ "$(find "$work" -name 'looked*' | wc -l)" = 1 ]
+}
+
+held_twice() {
+	"$nwhead" train "${small[@]}" "${quick[@]}" --steps 2 --val-idx "${small[@]:1}" --out "$work/p.onnx" 2>"$work/twice.txt" &&
+		cat "$work/twice.txt" && grep -q 'the held-out images are the training images' "$work/twice.txt"
 }
 
 # A log that cannot be written is given up, with one word; the model is the same.
@@ -277,6 +397,14 @@ full_log() {
 	cat "$work/full.txt"
 	[ "$(wc -l <"$work/full.txt")" = 1 ] && grep -q 'could not write to log "/dev/full": .*; going on' "$work/full.txt" &&
 		cmp "$work/whole.onnx" "$work/full.onnx"
+}
+
+# Another share is named, and so are other choices of the same size.
+other_shares() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 4 --out "$work/bad.onnx" --checkpoint "$work/share.ckpt")
+	t "a run with a share" "${run[@]}" --val-share 0.25 --keep-checkpoint --out "$work/share.onnx"
+	fails "another share" 1 'another setting: val-share was 0.25 and is 0.5$' "${run[@]}" --resume --val-share 0.5
+	fails "another choice" 1 'another setting: val-seed was 0 and is 1$' "${run[@]}" --resume --val-share 0.25 --val-seed 1
 }
 
 # So many steps as ask about each image so often, rounded up: 800 / 64, 300 / 48.
@@ -338,6 +466,11 @@ steering_bad_input() {
 	rm -rf "$d" && mkdir -p "$d/crow" && cp "$work/photos/class-1/1.jpg" "$d/crow/"
 	fails "held-out images of an unknown class" 1 'unknown" has images of class "crow", which the training images do not' \
 		"${train[@]}" --images "$work/photos" --val-images "$d"
+	rm -rf "$d" && cp -r "$work/photos" "$d" && head -c 400 "$work/photos/class-1/1.jpg" >"$d/class-1/1.jpg"
+	fails "a held-out image that cannot be read" 1 'could not read image ".*class-1/1.jpg"' "${train[@]}" \
+		--images "$work/photos" --size 16 --supports 4 --val-images "$d" --log "$work/unread.json"
+	t "is found before the training" test ! -s "$work/unread.json"
+	fails "a deviation next to nothing" 2 '--std wants numbers above 1e-12' "${run[@]}" --std 1e-300
 	mkdir -p "$work/void"
 	fails "no held-out images" 1 'void" holds no JPEG or PNG images' "${train[@]}" --images "$work/photos" \
 		--val-images "$work/void"
@@ -368,9 +501,19 @@ steering() {
 	t "the schedule of a longer run" longer_schedule
 	t "a longer cosine" longer_cosine
 	refuses_to_extend
+	other_shares
 	damaged_checkpoints
 	t "the same images elsewhere, and others" same_folder
 	t "a model that cannot be written" unwritten
+	t "checkpoints that cannot be written" unkept
+	t "a best model in a run that is wrecked" wrecked
+	t "a network that its last step wrecks" wrecked_at_last
+	t "an image that is gone" unreadable
+	t "what is not a checkpoint stays" precious
+	t "another backbone" other_backbone
+	t "a checkpoint that lacks a weight" incomplete
+	t "one profile" one_profile
+	t "held-out images that are those to train on" held_twice
 	t "a log that cannot be written" full_log
 	t "epochs" epochs
 	t "supports by the number of classes" usual_supports

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "base/memory.h"
 #include "base/message.h"
 #include "base/text.h"
+
+#define MAX_LINKS 40 /* to follow, as the system does */
 
 /* Read all that an open file holds; false, with errno set, where that is not possible. */
 static bool
@@ -121,9 +124,12 @@ temporary(const char *path)
 	return nw_printf("%s.%ld.tmp", path, (long) getpid());
 }
 
-/* Replace a file as a whole: readers see the old content or the new, never a part. */
-void
-nw_write_file(const char *path, const void *data, size_t len)
+/*
+ * Replace a file as a whole: readers see the old content or the new, never a part.  Why that is
+ * not possible (to be freed), else NULL.
+ */
+char *
+nw_try_write_file(const char *path, const void *data, size_t len)
 {
 	char *tmp = temporary(path);
 	const char *p = data;
@@ -157,7 +163,7 @@ nw_write_file(const char *path, const void *data, size_t len)
 		goto fail;
 	sync_parent(path);
 	free(tmp);
-	return;
+	return NULL;
 
 fail:
 {
@@ -166,8 +172,18 @@ fail:
 	if (fd >= 0)
 		close(fd);
 	unlink(tmp);
-	nw_fatal("could not %s \"%s\": %s", what, path, strerror(saved));
+	free(tmp);
+	return nw_printf("could not %s \"%s\": %s", what, path, strerror(saved));
 }
+}
+
+void
+nw_write_file(const char *path, const void *data, size_t len)
+{
+	char *why = nw_try_write_file(path, data, len);
+
+	if (why != NULL)
+		nw_fatal("%s", why);
 }
 
 /* Find out before hours of work that a file can be written where it shall go. */
@@ -193,19 +209,36 @@ nw_check_writable(const char *path)
 	free(copy);
 }
 
-/* Write a path as one without links on the way to its folder; NULL where there is no such. */
+/* Write a path as one without links, where the file itself need not be; NULL without its folder. */
 static char *
 resolved(const char *path)
 {
-	char *copy = nw_strdup(path);
-	char *again = nw_strdup(path);
-	char *dir = realpath(dirname(copy), NULL);
-	char *whole = dir ? nw_printf("%s/%s", dir, basename(again)) : NULL;
+	char *at = nw_strdup(path);
 
-	free(dir);
-	free(again);
-	free(copy);
-	return whole;
+	for (int links = 0; links <= MAX_LINKS; links++)
+	{
+		char *copy = nw_strdup(at);
+		char *again = nw_strdup(at);
+		char *dir = realpath(dirname(copy), NULL);
+		char *whole = dir ? nw_printf("%s/%s", dir, basename(again)) : NULL;
+		char target[PATH_MAX];
+		ssize_t len = whole ? readlink(whole, target, sizeof(target) - 1) : -1;
+
+		free(at);
+		free(again);
+		free(copy);
+		if (len < 0)
+		{
+			free(dir);
+			return whole;
+		}
+		target[len] = 0;
+		at = target[0] == '/' ? nw_strdup(target) : nw_printf("%s/%s", dir, target);
+		free(dir);
+		free(whole);
+	}
+	free(at);
+	return NULL;
 }
 
 /* Say whether two paths lead to one file, which need not be there yet. */

@@ -10,6 +10,7 @@
 
 #include "base/hush.h"
 #include "base/memory.h"
+#include "base/message.h"
 
 /* signals that a library may die of */
 static const int deaths[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
@@ -52,12 +53,16 @@ open_again(bool show)
 	fclose(kept);
 }
 
-/* Show what a dying library said; then the signal takes its course. */
+/* Show what a dying library said, and what happened; then the signal takes its course. */
 static void
 on_death(int signal)
 {
+	static const char last[] = "nwhead: error: a library crashed\n";
+
 	dup2(heard, STDERR_FILENO);
 	show_kept();
+	if (write(STDERR_FILENO, last, sizeof(last) - 1) < 0)
+		_exit(NW_EXIT_FAILED); /* nobody reads what is said */
 	raise(signal);
 }
 

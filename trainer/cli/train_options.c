@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/memory.h"
 #include "base/message.h"
 #include "base/text.h"
 #include "cli/options.h"
@@ -121,7 +122,7 @@ static const NwOption options[] = {
 	{"steps", OPT_STEPS, "N", "steps to train (40000; cnn 2000)", NULL},
 	{"epochs", OPT_EPOCHS, "N", "as many steps as ask about each image N times", NULL},
 	{"lr", OPT_LR, "X", "learning rate (nw 0.001, cnn 0.02; fc 0.1, cnn 0.05; adamw 0.001)", NULL},
-	{"schedule", OPT_SCHEDULE, "NAME", ": how it falls; cosine to 0 at the last step (drops)",
+	{"schedule", OPT_SCHEDULE, "NAME", ": how it falls; cosine to 0 after the last step (drops)",
      nw_schedule_name},
 	{"lr-drops", OPT_DROPS, "A,B,...",
      "steps after which it is divided by 10 (half, three quarters)", NULL},
@@ -471,26 +472,36 @@ check_validation(NwTrainSettings *o)
 	v->dsn = o->dataset.dsn;
 }
 
-/* Check that no file that is written is another one, too: the checkpoint is removed at the end. */
+/* Check that no file that is written is another one, too, or one that is read. */
 static void
 check_files(const NwTrainSettings *o)
 {
-	enum
-	{
-		FILES = 4
-	};
 	char *best = nw_best_path(o->out);
-	const char *path[FILES] = {o->out, nw_train_validates(o) ? best : NULL, o->checkpoint, o->log};
-	const char *what[FILES] = {"--out", "the best model beside --out", "--checkpoint", "--log"};
-
-	for (int i = 0; i < FILES; i++)
+	const struct
 	{
-		if (path[i] != NULL && path[i][0] == 0)
-			nw_usage_error(WHO, "%s wants the name of a file", what[i]);
+		const char *what;
+		const char *path;
+		bool written;
+	} file[] = {{"--out", o->out, true},
+	            {"the best model beside --out", nw_train_validates(o) ? best : NULL, true},
+	            {"--checkpoint", o->checkpoint, true},
+	            {"--log", o->log, true},
+	            {"--backbone", o->backbone, false},
+	            {"--idx", o->dataset.idx_images, false},
+	            {"--idx", o->dataset.idx_labels, false},
+	            {"--class-names", o->dataset.class_names, false},
+	            {"--val-idx", o->val.idx_images, false},
+	            {"--val-idx", o->val.idx_labels, false}};
+
+	for (int i = 0; i < NW_LENGTH(file); i++)
+	{
+		if (file[i].written && file[i].path && file[i].path[0] == 0)
+			nw_usage_error(WHO, "%s wants the name of a file", file[i].what);
 		for (int k = 0; k < i; k++)
-			if (path[i] && path[k] && nw_same_file(path[i], path[k]))
-				nw_usage_error(WHO, "%s and %s are the same file, \"%s\"", what[k], what[i],
-				               path[i]);
+			if (file[k].written && file[i].path && file[k].path &&
+			    nw_same_file(file[i].path, file[k].path))
+				nw_usage_error(WHO, "%s and %s are the same file, \"%s\"", file[k].what,
+				               file[i].what, file[i].path);
 	}
 	free(best);
 }

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NW_MAX_ZOOM 64 /* an image is resized to so many times the side of a model's input at most */
+#define NW_LEAST_STD 1e-12 /* of pixels: what is divided by it stays a number */
+#define NW_MAX_ZOOM \
+	64 /* an image is resized to so many times the side of a model's input at most */
 
 /* pixels [height, width, channels], one byte each; channels 1 (grey) or 3 (RGB) */
 typedef struct NwImage

@@ -47,17 +47,32 @@ complete_model(Onnx__ModelProto *m)
 	}
 }
 
+/* Read a model; NULL where the bytes are none. */
 Onnx__ModelProto *
-nw_model_parse(const char *path, const NwBuf *bytes)
+nw_model_try_parse(const NwBuf *bytes)
 {
 	const uint8_t *data = (const uint8_t *) bytes->data;
 	Onnx__ModelProto *m = NULL;
 
 	if (nw_protobuf_is_shallow(&onnx__model_proto__descriptor, data, bytes->len))
 		m = onnx__model_proto__unpack(NULL, bytes->len, data);
-	if (m == NULL || m->graph == NULL)
+	if (m != NULL && m->graph == NULL)
+	{
+		onnx__model_proto__free_unpacked(m, NULL);
+		m = NULL;
+	}
+	if (m != NULL)
+		complete_model(m);
+	return m;
+}
+
+Onnx__ModelProto *
+nw_model_parse(const char *path, const NwBuf *bytes)
+{
+	Onnx__ModelProto *m = nw_model_try_parse(bytes);
+
+	if (m == NULL)
 		nw_fatal("\"%s\" is not an ONNX model", path);
-	complete_model(m);
 	return m;
 }
 

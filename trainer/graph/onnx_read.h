@@ -13,6 +13,7 @@
 #include "graph/states.h"
 #include "onnx.pb-c.h"
 
+Onnx__ModelProto *nw_model_try_parse(const NwBuf *bytes);
 Onnx__ModelProto *nw_model_parse(const char *path, const NwBuf *bytes);
 void nw_model_metas(const Onnx__ModelProto *m, NwMetas *into);
 const Onnx__TensorProto *nw_model_initializer(const Onnx__ModelProto *m, const char *name);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "graph/onnx_read.h"
@@ -36,6 +37,7 @@ struct NwBackbone
 	char *output; /* NULL: the model's first */
 	bool freeze_norm;
 	int separated; /* weights that the file holds merged with others */
+	uint64_t hash; /* of the file */
 	Onnx__ModelProto *model;
 	Onnx__ValueInfoProto *input;
 };
@@ -76,6 +78,7 @@ nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freez
 	b->output = output ? nw_strdup(output) : NULL;
 	b->freeze_norm = freeze_norm;
 	b->model = nw_model_parse(path, &bytes);
+	b->hash = nw_hash(bytes.data, bytes.len);
 	nw_buf_free(&bytes);
 	for (size_t i = 0; i < b->model->graph->n_input; i++)
 	{
@@ -112,6 +115,13 @@ int
 nw_backbone_separated(const NwBackbone *b)
 {
 	return b->separated;
+}
+
+/* Tell one file from another. */
+uint64_t
+nw_backbone_hash(const NwBackbone *b)
+{
+	return b->hash;
 }
 
 /* Tell the size of image a model wants; 0 where it takes any. */

@@ -15,6 +15,7 @@ NwBackbone *nw_backbone_load(NwRuntime *rt, const char *path, const char *output
 void nw_backbone_free(NwBackbone *b);
 void nw_backbone_input(const NwBackbone *b, int *channels, int *height, int *width);
 int nw_backbone_separated(const NwBackbone *b);
+uint64_t nw_backbone_hash(const NwBackbone *b);
 NwT nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images); /* [N,C,H,W] -> [N,F] */
 
 #endif

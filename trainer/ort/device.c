@@ -1,8 +1,8 @@
 /*
  * ort/device.c: the names of devices.
  */
-#include "base/memory.h"
 #include "ort/device.h"
+#include "base/memory.h"
 
 static const char *const device_names[] = {"auto", "cpu", "webgpu", "cuda"};
 

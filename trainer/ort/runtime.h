@@ -29,8 +29,8 @@ int nw_runtime_threads(const NwRuntime *rt);
 const char *nw_runtime_version(void);
 void nw_fold_constants(NwRuntime *rt, const NwBuf *model, const char *what, NwBuf *out);
 
-NwSession *nw_session_open(NwRuntime *rt, NwDevice device, int runs, bool profiled, const NwBuf *model,
-                           const char *what);
+NwSession *nw_session_open(NwRuntime *rt, NwDevice device, int runs, bool profiled,
+                           const NwBuf *model, const char *what);
 char *nw_session_try(NwRuntime *rt, NwDevice device, const NwBuf *model, NwSession **out);
 void nw_session_close(NwSession *s);
 NwRuntime *nw_session_runtime(const NwSession *s);

@@ -103,19 +103,32 @@ nw_batch_queue_start(NwFill fill, void *arg, int64_t first, int64_t end, void **
 	return q;
 }
 
-/* Wait for the next batch in order; a failure to fill it is fatal here. */
+/* Wait for the next batch in order; NULL, and why, where it could not be filled. */
 void *
-nw_batch_queue_take(NwBatchQueue *q)
+nw_batch_queue_try(NwBatchQueue *q, const char **why)
 {
-	void *slot;
+	void *slot = NULL;
 
 	pthread_mutex_lock(&q->lock);
 	while (q->taken >= q->ready && !(q->why != NULL && q->taken == q->failed))
 		pthread_cond_wait(&q->change, &q->lock);
 	if (q->taken >= q->ready)
-		nw_fatal("%s", q->why);
-	slot = q->slots[q->taken++ % q->n_slots];
+		*why = q->why;
+	else
+		slot = q->slots[q->taken++ % q->n_slots];
 	pthread_mutex_unlock(&q->lock);
+	return slot;
+}
+
+/* Wait for the next batch in order, which must be there. */
+void *
+nw_batch_queue_take(NwBatchQueue *q)
+{
+	const char *why;
+	void *slot = nw_batch_queue_try(q, &why);
+
+	if (slot == NULL)
+		nw_fatal("%s", why);
 	return slot;
 }
 

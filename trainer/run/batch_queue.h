@@ -16,6 +16,7 @@ typedef char *(*NwFill)(void *arg, int64_t seq, void *slot);
 
 NwBatchQueue *nw_batch_queue_start(NwFill fill, void *arg, int64_t first, int64_t end, void **slots,
                                    int n_slots, int n_threads);
+void *nw_batch_queue_try(NwBatchQueue *q, const char **why);
 void *nw_batch_queue_take(NwBatchQueue *q);
 void nw_batch_queue_return(NwBatchQueue *q);
 void nw_batch_queue_stop(NwBatchQueue *q);

@@ -102,14 +102,37 @@ read_steps(const char *text, int64_t most)
 	return n;
 }
 
-/* Write a checkpoint; the old one stays until the new one is complete. */
-void
+/* Say whether there is a checkpoint at a path, whatever is in it. */
+bool
+nw_checkpoint_is(const char *path)
+{
+	const char *problem;
+	Onnx__ModelProto *m = NULL;
+	NwBuf b;
+	bool found = false;
+
+	if (nw_try_read_regular_file(path, &b, &problem))
+		m = nw_model_try_parse(&b);
+	nw_buf_free(&b);
+	for (size_t i = 0; m != NULL && i < m->n_metadata_props; i++)
+		found |= strcmp(m->metadata_props[i]->key, STEP_KEY) == 0;
+	if (m != NULL)
+		onnx__model_proto__free_unpacked(m, NULL);
+	return found;
+}
+
+/*
+ * Write a checkpoint; the old one stays until the new one is complete.  Why that is not
+ * possible (to be freed), else NULL.
+ */
+char *
 nw_checkpoint_save(const char *path, const NwStates *states, const NwBest *best,
                    const NwMetas *settings, int64_t step)
 {
 	NwStates all = list_states(states, &best->states);
 	NwMetas meta = {0};
 	NwBuf b;
+	char *why;
 
 	nw_meta_set(&meta, STEP_KEY, "%lld", (long long) step);
 	if (best->seen > 0)
@@ -117,12 +140,13 @@ nw_checkpoint_save(const char *path, const NwStates *states, const NwBest *best,
 	nw_metas_add(&meta, settings);
 	nw_meta_set(&meta, CHECKSUM_KEY, "%016" PRIx64, checksum(&all, &meta));
 	nw_states_pack(&all, &meta, &b);
-	nw_write_file(path, b.data, b.len);
+	why = nw_try_write_file(path, b.data, b.len);
 	nw_buf_free(&b);
 	nw_metas_free(&meta);
 	for (int i = 0; i < all.n; i++)
 		free(all.item[i].name);
 	free(all.item);
+	return why;
 }
 
 /* Read a checkpoint with the settings that it was made with, and return its step. */

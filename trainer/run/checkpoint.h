@@ -10,8 +10,9 @@
 #include "graph/states.h"
 #include "run/best.h"
 
-void nw_checkpoint_save(const char *path, const NwStates *states, const NwBest *best,
-                        const NwMetas *settings, int64_t step);
+bool nw_checkpoint_is(const char *path);
+char *nw_checkpoint_save(const char *path, const NwStates *states, const NwBest *best,
+                         const NwMetas *settings, int64_t step);
 int64_t nw_checkpoint_load(const char *path, NwStates *states, NwBest *best, NwMetas *settings);
 
 #endif

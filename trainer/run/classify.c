@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/finite.h"
 #include "base/memory.h"
 #include "base/message.h"
 #include "base/model_note.h"
@@ -194,7 +195,7 @@ classify_batch(Run *run, char **file, int n, float *images)
 		if (why[i] == NULL)
 		{
 			at++;
-			if (nw_embedding_finite(own, m->dim))
+			if (nw_all_finite(own, m->dim))
 				answer(run, file[i], own);
 			else
 				no_answer(run, file[i], nw_strdup("its embedding is not a number"));

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/finite.h"
 #include "base/memory.h"
 #include "base/message.h"
 #include "base/text.h"
@@ -207,7 +208,7 @@ embed_batch(void *arg, int64_t seq, void *slot)
 		memcpy(out->why, in->why, (size_t) in->n_bad * sizeof(char *));
 		nw_batch_queue_return(run->images);
 	}
-	if (!nw_embedding_finite(out->z, (int64_t) out->n * run->embedder->dim))
+	if (!nw_all_finite(out->z, (int64_t) out->n * run->embedder->dim))
 		return nw_printf("\"%s\" gave an embedding that is not a number", run->o->model.path);
 	return NULL;
 }

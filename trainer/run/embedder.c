@@ -240,7 +240,7 @@ settle_preprocess(NwEmbedder *e, const NwEmbedderOptions *o)
 	{
 		if (!(p->std[i] > 0))
 			nw_fatal("--std wants numbers above 0");
-		if (!(fabs(p->mean[i]) <= 1e12 && p->std[i] >= 1e-12 && p->std[i] <= 1e12))
+		if (!(fabs(p->mean[i]) <= 1e12 && p->std[i] >= NW_LEAST_STD && p->std[i] <= 1e12))
 			nw_fatal("\"%s\" has an impossible mean or deviation of pixels", o->path);
 	}
 }
@@ -401,22 +401,6 @@ nw_embedder_run(const NwEmbedder *e, float *images, int n)
 	if (e->normalize)
 		normalize_rows(result, n, e->dim);
 	return result;
-}
-
-/* Say whether numbers can go to a database. */
-bool
-nw_embedding_finite(const float *z, int64_t n)
-{
-	int bad = 0;
-
-	for (int64_t i = 0; i < n; i++)
-	{
-		int32_t bits;
-
-		memcpy(&bits, &z[i], 4);
-		bad |= (bits & 0x7fffffff) > 0x7f7fffff; /* by bits, several at a time */
-	}
-	return !bad;
 }
 
 void

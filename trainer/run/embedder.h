@@ -53,7 +53,6 @@ typedef struct NwEmbedder
 NwEmbedder *nw_embedder_open(NwRuntime *rt, NwDevice device, const NwEmbedderOptions *o);
 float *nw_embedder_run(const NwEmbedder *e, float *images, int n);
 float *nw_head_rows(const float *w, const float *bias, int classes, int features);
-bool nw_embedding_finite(const float *z, int64_t n);
 void nw_embedder_close(NwEmbedder *e);
 
 #endif

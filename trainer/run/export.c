@@ -117,7 +117,8 @@ nw_export_states(const NwModelSpec *spec, NwStates *states, NwStates *into)
 	nw_graph_free(g);
 }
 
-void
+/* Write a model with all that is needed to use it; why not (to be freed), else NULL. */
+char *
 nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwPreprocess *pre,
           const NwDataset *dataset, const NwMetas *settings)
 {
@@ -125,6 +126,7 @@ nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwP
 	bool fixed = batch_is_fixed(g);
 	NwMetas meta = {0};
 	NwBuf b;
+	char *why;
 
 	if (fixed)
 	{
@@ -133,8 +135,9 @@ nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwP
 	}
 	describe(&meta, spec, NW_DIM(g, g->output[0].t, 1), pre, dataset, settings);
 	nw_graph_pack(g, &meta, !fixed, &b);
-	nw_write_file(path, b.data, b.len);
+	why = nw_try_write_file(path, b.data, b.len);
 	nw_buf_free(&b);
 	nw_metas_free(&meta);
 	nw_graph_free(g);
+	return why;
 }

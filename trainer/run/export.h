@@ -13,8 +13,8 @@
 #include "graph/states.h"
 #include "net/model.h"
 
-void nw_export(const char *path, const NwModelSpec *spec, NwStates *states, const NwPreprocess *pre,
-               const NwDataset *dataset, const NwMetas *settings);
+char *nw_export(const char *path, const NwModelSpec *spec, NwStates *states,
+                const NwPreprocess *pre, const NwDataset *dataset, const NwMetas *settings);
 void nw_export_bytes(const NwModelSpec *spec, NwStates *states, int64_t batch, NwBuf *out);
 void nw_export_states(const NwModelSpec *spec, NwStates *states, NwStates *into);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/finite.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/dataset.h"
@@ -108,9 +109,13 @@ run_network(const NwJudge *w, NwSession *s, float *images, int n, int dim, float
 	nw_value_free(in);
 }
 
-/* Embed images [n, dim], the caller's to free; NULL where a signal stopped it. */
+/*
+ * Embed images [n, dim], the caller's to free; NULL where a signal stopped it, or, and then why
+ * (to be freed), where an image could not be read.
+ */
 static float *
-embed(const NwJudge *w, NwSession *s, Images *images, int dim, const volatile sig_atomic_t *stop)
+embed(const NwJudge *w, NwSession *s, Images *images, int dim, const volatile sig_atomic_t *stop,
+      char **why)
 {
 	size_t bytes = BATCH * nw_preprocess_size(&images->fitted->pre) * sizeof(float);
 	int64_t n_batches = (images->n + BATCH - 1) / BATCH;
@@ -125,9 +130,15 @@ embed(const NwJudge *w, NwSession *s, Images *images, int dim, const volatile si
 	for (; done < images->n && !*stop; done += BATCH)
 	{
 		int64_t left = images->n - done;
+		const char *problem;
+		float *batch = nw_batch_queue_try(queue, &problem);
 
-		run_network(w, s, nw_batch_queue_take(queue), (int) (left < BATCH ? left : BATCH), dim,
-		            z + done * dim);
+		if (batch == NULL)
+		{
+			*why = nw_strdup(problem);
+			break;
+		}
+		run_network(w, s, batch, (int) (left < BATCH ? left : BATCH), dim, z + done * dim);
 		nw_batch_queue_return(queue);
 	}
 	nw_batch_queue_stop(queue);
@@ -158,13 +169,13 @@ head_supports(const NwJudge *w, NwStates *states, int dim, NwSupports *s)
 	                   classes};
 }
 
-/* Embed the training images that answer; false where a signal stopped it. */
+/* Embed the training images that answer; false where embed() has nothing. */
 static bool
 image_supports(const NwJudge *w, NwSession *session, int dim, const volatile sig_atomic_t *stop,
-               NwSupports *s)
+               NwSupports *s, char **why)
 {
 	Images images = {w->training, w->supports, w->n_supports};
-	float *x = embed(w, session, &images, dim, stop);
+	float *x = embed(w, session, &images, dim, stop, why);
 	int *label;
 
 	if (x == NULL)
@@ -210,31 +221,35 @@ judge(const NwJudge *w, const NwSupports *s, const float *z, const volatile sig_
 	return i >= d->n;
 }
 
-/* Judge a network of these weights by the held-out images. */
+/*
+ * Judge a network of these weights by the held-out images.  Where an image cannot be read, why
+ * is to be freed.
+ */
 NwJudged
 nw_judge_network(const NwJudge *w, NwStates *states, const volatile sig_atomic_t *stop,
-                 NwFigures *figures)
+                 NwFigures *figures, char **why)
 {
 	Images held = {w->held, NULL, w->held->dataset->n};
 	NwSupports supports = {0};
 	int dim = 0;
 	NwSession *session = load(w, states, &dim);
-	float *z = embed(w, session, &held, dim, stop);
+	float *z = embed(w, session, &held, dim, stop, why);
 	bool done = z != NULL;
 	bool finite = true;
 
 	if (done && w->model->head == NW_HEAD_FC)
 		head_supports(w, states, dim, &supports);
 	else if (done)
-		done = image_supports(w, session, dim, stop, &supports);
+		done = image_supports(w, session, dim, stop, &supports, why);
 	nw_session_close(session);
 	if (done)
-		finite = nw_embedding_finite(z, held.n * dim) &&
-		         nw_embedding_finite(supports.x, supports.n * dim);
+		finite = nw_all_finite(z, held.n * dim) && nw_all_finite(supports.x, supports.n * dim);
 	if (done && finite)
 		done = judge(w, &supports, z, stop, figures);
 	free((float *) supports.x);
 	free((int *) supports.label);
 	free(z);
+	if (*why != NULL)
+		return NW_JUDGE_UNREADABLE;
 	return !done ? NW_JUDGE_STOPPED : finite ? NW_JUDGED : NW_JUDGE_WRECKED;
 }

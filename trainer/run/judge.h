@@ -30,10 +30,11 @@ typedef enum NwJudged
 {
 	NW_JUDGED,
 	NW_JUDGE_STOPPED, /* by a signal */
-	NW_JUDGE_WRECKED  /* embeddings, or the head, are no longer numbers */
+	NW_JUDGE_WRECKED, /* embeddings, or the head, are no longer numbers */
+	NW_JUDGE_UNREADABLE
 } NwJudged;
 
 NwJudged nw_judge_network(const NwJudge *w, NwStates *states, const volatile sig_atomic_t *stop,
-                          NwFigures *figures);
+                          NwFigures *figures, char **why);
 
 #endif

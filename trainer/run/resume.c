@@ -18,20 +18,27 @@
 
 #define EXTENDED_KEY "extended"
 
-/* Say whether a setting is compared only where both runs have it. */
-static bool
-may_be_absent(const char *key)
+/* settings of which nobody wants to read what they were */
+static const struct
 {
-	return strcmp(key, NW_SOURCE_KEY) == 0 || strcmp(key, NW_VAL_SOURCE_KEY) == 0 ||
-	       strcmp(key, "val-share") == 0; /* the number of held-out images says it better */
-}
+	const char *key;
+	const char *what;
+	bool may_be_absent; /* of a checkpoint that is older than the setting */
+} digests[] = {{NW_SOURCE_KEY, "other images", true},
+               {NW_LABELS_KEY, "other labels", false},
+               {NW_CLASSES_KEY, "other names of classes", true},
+               {NW_VAL_SOURCE_KEY, "other held-out images", true},
+               {NW_VAL_LABELS_KEY, "other labels of held-out images", false},
+               {NW_BACKBONE_KEY, "another backbone", true}};
 
-/* Say whether a setting is a digest, which tells one set of images from another. */
-static bool
-is_digest(const char *key)
+/* Find a digest by its key; -1 where it is another setting. */
+static int
+find_digest(const char *key)
 {
-	return strcmp(key, NW_SOURCE_KEY) == 0 || strcmp(key, NW_VAL_SOURCE_KEY) == 0 ||
-	       strcmp(key, "labels") == 0 || strcmp(key, "val-labels") == 0;
+	for (int i = 0; i < NW_LENGTH(digests); i++)
+		if (strcmp(digests[i].key, key) == 0)
+			return i;
+	return -1;
 }
 
 /* Write a setting for a reader, each number with as few digits as tell it; to be freed. */
@@ -72,15 +79,14 @@ readable(const char *key, const char *value)
 static void
 refuse(const char *path, const char *key, const char *was, const char *is)
 {
+	int digest = find_digest(key);
+
 	if (strcmp(key, "steps") == 0 && was != NULL)
 		nw_fatal(
 			"checkpoint \"%s\" is of a run of %s steps, not %s: give --steps %s as before, or more",
 			path, was, is, was);
-	if (is_digest(key) && was != NULL && is != NULL)
-		nw_fatal("checkpoint \"%s\" was made with other %s", path,
-		         strcmp(key, NW_SOURCE_KEY) == 0 || strcmp(key, "labels") == 0
-		             ? "images"
-		             : "held-out images");
+	if (digest >= 0 && was != NULL && is != NULL)
+		nw_fatal("checkpoint \"%s\" was made with %s", path, digests[digest].what);
 	nw_fatal("checkpoint \"%s\" was made with another setting: %s was %s and is %s", path, key,
 	         readable(key, was), readable(key, is));
 }
@@ -91,8 +97,9 @@ check_one(const char *path, const char *key, const NwMetas *was, const NwMetas *
 {
 	const char *old = nw_meta_get(was, key);
 	const char *value = nw_meta_get(settings, key);
+	int digest = find_digest(key);
 
-	if (may_be_absent(key) && (old == NULL || value == NULL))
+	if ((old == NULL || value == NULL) && digest >= 0 && digests[digest].may_be_absent)
 		return;
 	if (old == NULL ? value != NULL : value == NULL || strcmp(old, value) != 0)
 		refuse(path, key, old, value);
@@ -102,10 +109,13 @@ check_one(const char *path, const char *key, const NwMetas *was, const NwMetas *
 static void
 check_same(const NwTrainSettings *o, const NwMetas *was, const NwMetas *settings)
 {
-	static const char *const first[] = {
-		"network", "head",       "shared",    "kernel",  "optimizer", "schedule", "resize",
-		"random-resized-crop", "val-share", "val-images", "val-seed"};
+	static const char *const first[] = {"network",    "head",     "shared", "kernel",
+	                                    "optimizer",  "schedule", "resize", "random-resized-crop",
+	                                    "val-images", "val-seed"};
 
+	/* where one run had no share, how many images are held out says it better */
+	if (nw_meta_get(was, "val-share") != NULL && nw_meta_get(settings, "val-share") != NULL)
+		check_one(o->checkpoint, "val-share", was, settings);
 	for (int i = 0; i < NW_LENGTH(first); i++)
 		check_one(o->checkpoint, first[i], was, settings);
 	for (int i = 0; i < settings->n; i++)
@@ -159,6 +169,11 @@ nw_resume_check(const NwTrainSettings *asked, const NwTrainSettings *o, const Nw
 	NwMetas its = {0};
 	NwBuf extended = {0};
 
+	if (!told && before > 0 && before != o->steps)
+		nw_fatal(
+			"checkpoint \"%s\" is of a run of %lld steps: give --steps %lld to go on, or more to "
+			"make it longer",
+			o->checkpoint, (long long) before, (long long) before);
 	if (!told || before < 1 || o->steps <= before)
 	{
 		check_same(o, was, settings);

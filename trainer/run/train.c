@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/finite.h"
 #include "base/memory.h"
 #include "base/message.h"
 #include "base/random.h"
@@ -22,6 +23,7 @@
 #include "graph/grad.h"
 #include "graph/graph.h"
 #include "graph/meta.h"
+#include "graph/shape.h"
 #include "graph/states.h"
 #include "math/predict.h"
 #include "net/backbone.h"
@@ -74,6 +76,7 @@ typedef struct Run
 	NwValidation val;
 	NwTrainLog log;
 	NwProgressBar bar;
+	bool kept;     /* the last checkpoint could be written */
 	double smooth; /* the loss, smoothed; 0 before the first step */
 	char note[96]; /* beside the bar */
 } Run;
@@ -137,8 +140,8 @@ prepare_images(Run *run)
 	if (o->n_std)
 		memcpy(p->std, o->std, sizeof(p->std));
 	for (int i = 0; i < o->channels; i++)
-		if (p->std[i] <= 0)
-			nw_usage_error("train", "--std wants numbers above 0");
+		if (!(p->std[i] >= NW_LEAST_STD))
+			nw_usage_error("train", "--std wants numbers above %g", NW_LEAST_STD);
 	run->fitted->pre = *p;
 	nw_validation_prepare(&run->val, run->fitted);
 }
@@ -154,11 +157,15 @@ load_backbone(Run *run)
 
 	run->model.backbone = nw_backbone_load(run->rt, o->backbone, o->output, o->freeze_norm);
 	o->separated = nw_backbone_separated(run->model.backbone);
+	o->backbone_hash = nw_backbone_hash(run->model.backbone);
 	nw_backbone_input(run->model.backbone, &channels, &height, &width);
 	if (channels != 0 && channels != 1 && channels != 3)
 		nw_fatal("\"%s\" wants images of %d channels: 1 or 3 are supported", o->backbone, channels);
 	if (channels != 0 && o->channels == 0)
 		o->channels = channels;
+	if (o->size == 0 && height != 0 && width != 0 && height != width)
+		nw_fatal("\"%s\" wants images of %d x %d: square ones are supported, give --size",
+		         o->backbone, height, width);
 	if (height != 0 && o->size == 0)
 		o->size = height;
 }
@@ -222,10 +229,17 @@ export_model(Run *run, const char *path, NwStates *states, int64_t step, const N
 {
 	NwMetas settings = {0};
 
+	char *why;
+
 	nw_metas_add(&settings, &run->settings);
 	if (run->val.held != NULL)
 		nw_figures_describe(step, f, &settings);
-	nw_export(path, &run->model, states, &run->pre, run->dataset, &settings);
+	why = nw_export(path, &run->model, states, &run->pre, run->dataset, &settings);
+	if (why != NULL && run->kept)
+		nw_fatal("%s; the checkpoint is kept in \"%s\", --resume writes the model later", why,
+		         run->o->checkpoint);
+	if (why != NULL)
+		nw_fatal("%s", why);
 	nw_metas_free(&settings);
 }
 
@@ -254,12 +268,49 @@ end_wrecked(Run *run, const char *what, int64_t step)
 	nw_fatal("%s no longer a number at step %lld: try a smaller --lr", what, (long long) step);
 }
 
-/* Keep the states so that the run can go on from here. */
-static void
+/* Keep the states so that the run can go on from here; why not (to be freed), else NULL. */
+static char *
 save_checkpoint(Run *run, int64_t step)
 {
+	char *why;
+
 	nw_step_runner_fetch(run->runner);
-	nw_checkpoint_save(run->o->checkpoint, &run->states, &run->val.best, &run->settings, step);
+	for (int i = 0; i < run->states.n; i++)
+		if (!nw_all_finite(run->states.item[i].data, nw_shape_size(&run->states.item[i].shape)))
+			end_wrecked(run, "a weight is", step);
+	why =
+		nw_checkpoint_save(run->o->checkpoint, &run->states, &run->val.best, &run->settings, step);
+	run->kept = why == NULL;
+	return why;
+}
+
+/* The same where the run goes on in any case. */
+static void
+try_checkpoint(Run *run, int64_t step)
+{
+	char *why = save_checkpoint(run, step);
+
+	if (why != NULL)
+	{
+		nw_progress_bar_clear(&run->bar);
+		nw_info("%s; going on without this checkpoint", why);
+	}
+	free(why);
+}
+
+/* End a run whose next images cannot be read; what it has learned so far is kept. */
+static _Noreturn void
+end_unreadable(Run *run, int64_t step, const char *why)
+{
+	if (step > 0)
+	{
+		try_checkpoint(run, step);
+		export_best(run);
+	}
+	if (step > 0 && run->kept)
+		nw_fatal("%s (after step %lld; checkpoint kept in \"%s\")", why, (long long) step,
+		         run->o->checkpoint);
+	nw_fatal("%s", why);
 }
 
 /* Write what is told beside the bar. */
@@ -310,13 +361,17 @@ run_steps(Run *run, int64_t first, int64_t end)
 	queue = nw_batch_queue_start(fill_batch, run, first, end, slots, BATCHES_AHEAD, 1);
 	for (step = first; step < end && !interrupted; step++)
 	{
-		Batch *b = nw_batch_queue_take(queue);
-		NwStepInputs in = {.images = b->images,
-		                   .targets = b->choice.targets,
-		                   .member = b->choice.member,
-		                   .lr = (float) nw_train_lr(o, step)};
+		const char *why;
+		Batch *b = nw_batch_queue_try(queue, &why);
+		NwStepInputs in;
 		float loss;
 
+		if (b == NULL)
+			end_unreadable(run, step, why);
+		in = (NwStepInputs) {.images = b->images,
+		                     .targets = b->choice.targets,
+		                     .member = b->choice.member,
+		                     .lr = (float) nw_train_lr(o, step)};
 		nw_optimizer_corrections(&o->optimizer, step, in.corrections);
 		nw_step_runner_run(run->runner, &in, &loss, log_p);
 		if (!(loss - loss == 0)) /* infinite, or not a number */
@@ -324,7 +379,7 @@ run_steps(Run *run, int64_t first, int64_t end)
 		tell_step(run, step + 1, loss, count_right(run, &b->choice, log_p));
 		nw_batch_queue_return(queue);
 		if ((step + 1) % o->checkpoint_every == 0 && step + 1 < o->steps)
-			save_checkpoint(run, step + 1);
+			try_checkpoint(run, step + 1);
 	}
 	nw_batch_queue_stop(queue);
 	for (int i = 0; i < BATCHES_AHEAD; i++)
@@ -342,11 +397,14 @@ validate(Run *run, int64_t step)
 {
 	const NwBest *b = &run->val.best;
 	double start = nw_now();
+	char *why = NULL;
 	NwJudged judged;
 
 	nw_step_runner_fetch(run->runner);
 	judged = nw_validation_run(&run->val, run->rt, run->device, &run->model, &run->states, step,
-	                           &interrupted);
+	                           &interrupted, &why);
+	if (judged == NW_JUDGE_UNREADABLE)
+		end_unreadable(run, step, why);
 	if (judged == NW_JUDGE_WRECKED)
 		end_wrecked(run, "an embedding is", step);
 	if (judged == NW_JUDGE_STOPPED)
@@ -380,7 +438,10 @@ train(Run *run, int64_t first)
 	nw_progress_bar_end(&run->bar, step, run->note);
 	if (interrupted && (step < o->steps || nw_validation_due(&run->val, step)))
 	{
-		save_checkpoint(run, step);
+		char *why = save_checkpoint(run, step);
+
+		if (why != NULL)
+			nw_fatal("interrupted after step %lld, and %s", (long long) step, why);
 		nw_info("interrupted after step %lld; checkpoint kept in \"%s\", go on with --resume",
 		        (long long) step, o->checkpoint);
 		return false;
@@ -391,7 +452,7 @@ train(Run *run, int64_t first)
 		nw_info("stopped early after step %lld: no better model in %lld validations",
 		        (long long) step, (long long) run->val.best.since);
 	}
-	save_checkpoint(run, step); /* whatever becomes of the models' files */
+	try_checkpoint(run, step); /* whatever becomes of the models' files */
 	return true;
 }
 
@@ -420,14 +481,19 @@ catch_signals(void)
 	sigaction(SIGTERM, &act, NULL);
 }
 
-/* Say so where an interrupted run's checkpoint is about to be replaced. */
+/* Say so where an interrupted run's checkpoint is about to be replaced; nothing else may be. */
 static void
 notice_checkpoint(const NwTrainSettings *o)
 {
-	if (!o->resume && access(o->checkpoint, F_OK) == 0)
-		nw_info(
-			"starting afresh: checkpoint \"%s\" of an earlier run will be replaced (--resume goes on from it)",
-			o->checkpoint);
+	if (o->resume || access(o->checkpoint, F_OK) != 0)
+		return;
+	if (!nw_checkpoint_is(o->checkpoint))
+		nw_fatal("\"%s\" is not a checkpoint of nwhead: it would be replaced, and removed at the "
+		         "end; name another --checkpoint",
+		         o->checkpoint);
+	nw_info(
+		"starting afresh: checkpoint \"%s\" of an earlier run will be replaced (--resume goes on from it)",
+		o->checkpoint);
 }
 
 /* Tell what the run works with. */
@@ -446,6 +512,26 @@ introduce(const Run *run)
 	if (run->val.held != NULL)
 		nw_info("%lld images held out, asked about every %lld steps", (long long) run->val.held->n,
 		        (long long) o->val_every);
+}
+
+/* Check that a checkpoint holds all that the network has, and so does its best model. */
+static void
+check_complete(Run *run, int loaded)
+{
+	NwStates wanted = {0};
+	bool whole = run->states.n == loaded;
+
+	if (run->val.best.step > 0)
+		nw_export_states(&run->model, &run->states, &wanted);
+	for (int i = 0; i < wanted.n; i++)
+	{
+		const NwState *best = nw_state_find(&run->val.best.states, wanted.item[i].name);
+
+		whole = whole && best && nw_shape_equal(&best->shape, &wanted.item[i].shape);
+	}
+	nw_states_free(&wanted);
+	if (!whole)
+		nw_fatal("checkpoint \"%s\" lacks weights that this network has", run->o->checkpoint);
 }
 
 /* Check that what the run makes can be written. */
@@ -470,6 +556,7 @@ nw_train(NwTrainSettings *o)
 	NwMetas was = {0};
 	NwGraph *g;
 	int64_t first = 0;
+	int loaded;
 	bool done;
 
 	check_outputs(o);
@@ -494,7 +581,10 @@ nw_train(NwTrainSettings *o)
 	}
 	run.log = nw_train_log_open(o->log, o->resume, run.batch.queries, nw_batch_images(&run.batch));
 	catch_signals();
+	loaded = run.states.n;
 	g = build_step(&run);
+	if (o->resume)
+		check_complete(&run, loaded);
 	run.runner = nw_step_runner_new(run.rt, run.device, g);
 	if (!o->quiet)
 		introduce(&run);

@@ -144,6 +144,27 @@ set_numbers(NwMetas *m, const char *key, const double *v, int n)
 	nw_buf_free(&b);
 }
 
+/* Hash the names of classes, which samples depend on, in their order. */
+static uint64_t
+hash_classes(const NwDataset *d)
+{
+	uint64_t chain[2] = {0};
+
+	for (int c = 0; c < d->n_classes; c++)
+	{
+		chain[1] = nw_hash(d->classes[c], strlen(d->classes[c]));
+		chain[0] = nw_hash(chain, sizeof(chain));
+	}
+	return chain[0];
+}
+
+/* Note a hash, which tells one thing from another. */
+static void
+set_digest(NwMetas *m, const char *key, uint64_t hash)
+{
+	nw_meta_set(m, key, "%016llx", (unsigned long long) hash);
+}
+
 /* List what the update depends on. */
 static void
 describe_optimizer(const NwTrainSettings *o, NwMetas *m)
@@ -172,11 +193,9 @@ describe_optimizer(const NwTrainSettings *o, NwMetas *m)
 static void
 describe_validation(const NwTrainSettings *o, const NwDataset *held, NwMetas *m)
 {
-	uint64_t labels = nw_hash(held->label, (size_t) held->n * sizeof(int));
-
 	nw_meta_set(m, "val-images", "%lld", (long long) held->n);
-	nw_meta_set(m, "val-labels", "%016llx", (unsigned long long) labels);
-	nw_meta_set(m, NW_VAL_SOURCE_KEY, "%016llx", (unsigned long long) nw_dataset_hash(held));
+	set_digest(m, NW_VAL_LABELS_KEY, nw_hash(held->label, (size_t) held->n * sizeof(int)));
+	set_digest(m, NW_VAL_SOURCE_KEY, nw_dataset_hash(held));
 	nw_meta_set(m, "val-share", "%.17g", o->val_share);
 	nw_meta_set(m, "val-seed", "%llu", (unsigned long long) o->val_seed);
 	nw_meta_set(m, "val-every", "%lld", (long long) o->val_every);
@@ -193,12 +212,13 @@ describe_validation(const NwTrainSettings *o, const NwDataset *held, NwMetas *m)
 void
 nw_train_describe(const NwTrainSettings *o, const NwDataset *d, const NwDataset *held, NwMetas *m)
 {
-	uint64_t labels = nw_hash(d->label, (size_t) d->n * sizeof(int));
-
 	nw_meta_set(m, "images", "%lld", (long long) d->n);
-	nw_meta_set(m, "labels", "%016llx", (unsigned long long) labels);
-	nw_meta_set(m, NW_SOURCE_KEY, "%016llx", (unsigned long long) nw_dataset_hash(d));
+	set_digest(m, NW_LABELS_KEY, nw_hash(d->label, (size_t) d->n * sizeof(int)));
+	set_digest(m, NW_SOURCE_KEY, nw_dataset_hash(d));
+	set_digest(m, NW_CLASSES_KEY, hash_classes(d));
 	nw_meta_set(m, "network", "%s", o->backbone ? o->backbone : o->arch);
+	if (o->backbone)
+		set_digest(m, NW_BACKBONE_KEY, o->backbone_hash);
 	nw_meta_set(m, "output", "%s", o->output ? o->output : "");
 	nw_meta_set(m, "freeze-norm", "%d", o->freeze_norm);
 	if (o->separated > 0)

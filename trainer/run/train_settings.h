@@ -18,9 +18,13 @@
 
 #define NW_MAX_DROPS 16
 
-/* settings that the first checkpoints lack: which images they are */
-#define NW_SOURCE_KEY "source"
+/* settings that are digests; the first checkpoints lack some */
+#define NW_LABELS_KEY "labels"
+#define NW_VAL_LABELS_KEY "val-labels"
+#define NW_SOURCE_KEY "source" /* which images they are */
 #define NW_VAL_SOURCE_KEY "val-source"
+#define NW_CLASSES_KEY "class-names"
+#define NW_BACKBONE_KEY "backbone"
 
 /* what becomes of the learning rate */
 typedef enum NwSchedule
@@ -38,10 +42,11 @@ typedef struct NwTrainSettings
 	const char *output;   /* of the backbone */
 	bool freeze_norm;     /* leave its batch normalisation as it is */
 	int separated;        /* weights of the backbone that its file has merged with others */
-	int width;            /* channels of the first layer; 0: the architecture's */
-	int size;             /* 0: the architecture's, or the data's */
-	int channels;         /* 0: the data's */
-	int dim;              /* -1: 128 for NW, none for FC */
+	uint64_t backbone_hash;
+	int width;    /* channels of the first layer; 0: the architecture's */
+	int size;     /* 0: the architecture's, or the data's */
+	int channels; /* 0: the data's */
+	int dim;      /* -1: 128 for NW, none for FC */
 	double mean[3];
 	double std[3];
 	int n_mean; /* 0: measured */

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/message.h"
 #include "data/dataset.h"
 #include "data/fitted.h"
 #include "data/held_out.h"
+#include "data/image.h"
 #include "graph/states.h"
 #include "math/predict.h"
 #include "net/model.h"
@@ -26,8 +28,12 @@ nw_validation_open(NwValidation *v, const NwTrainSettings *o, NwDataset *trainin
 		v->held = nw_held_out_split(training, o->val_share, o->val_seed);
 	else if (nw_train_validates(o))
 		v->held = nw_held_out_open(&o->val, training);
-	if (v->held != NULL)
-		nw_dataset_whole(v->held);
+	if (v->held == NULL)
+		return;
+	nw_dataset_whole(v->held);
+	if (v->held->n == training->n && nw_dataset_hash(v->held) == nw_dataset_hash(training))
+		nw_info("the held-out images are the training images: how good a network is on these says "
+		        "little of others");
 }
 
 /* Say whether images that answer are kept beside those that are trained on, which are larger. */
@@ -48,6 +54,20 @@ nw_validation_memory(const NwValidation *v, const NwDataset *training, int64_t i
 	return (size_t) ((double) v->o->kept_mb * 0x1p20 * ((double) images / (double) all));
 }
 
+/* Read all held-out images now: one that cannot be read would end the run hours later. */
+static void
+read_once(NwFitted *held)
+{
+	float *pixels = nw_alloc(nw_preprocess_size(&held->pre) * sizeof(float));
+	char *why = NULL;
+
+	for (int64_t i = 0; i < held->dataset->n && why == NULL; i++)
+		why = nw_fitted_tensor(held, i, 0, 0, false, pixels);
+	if (why != NULL)
+		nw_fatal("%s", why);
+	free(pixels);
+}
+
 /* Prepare to fit the held-out images, and those that answer, as the model wants them. */
 void
 nw_validation_prepare(NwValidation *v, NwFitted *training)
@@ -57,6 +77,7 @@ nw_validation_prepare(NwValidation *v, NwFitted *training)
 	if (v->held == NULL)
 		return;
 	v->fitted = nw_fitted_new(v->held, &training->pre, nw_validation_memory(v, d, v->held->n));
+	read_once(v->fitted);
 	v->own = answers_apart(v->o);
 	v->answering =
 		v->own ? nw_fitted_new(d, &training->pre, nw_validation_memory(v, d, d->n)) : training;
@@ -80,17 +101,19 @@ nw_validation_next(const NwValidation *v, int64_t step)
 	return v->held != NULL && wait < v->o->steps - step ? step + wait : v->o->steps;
 }
 
-/* Judge the network of these states after a step, and keep it where it is the best so far. */
+/*
+ * Judge the network of these states after a step, and keep it where it is the best so far.  Where
+ * an image cannot be read, why is to be freed.
+ */
 NwJudged
 nw_validation_run(NwValidation *v, NwRuntime *rt, NwDevice device, const NwModelSpec *model,
-                  NwStates *states, int64_t step, const volatile sig_atomic_t *stop)
+                  NwStates *states, int64_t step, const volatile sig_atomic_t *stop, char **why)
 {
 	NwJudge judge = {rt, device, model, v->fitted, v->answering, v->supports, v->n_supports};
 	NwFigures figures;
-	NwJudged judged = nw_judge_network(&judge, states, stop, &figures);
+	NwJudged judged = nw_judge_network(&judge, states, stop, &figures, why);
 
-	if (judged == NW_JUDGED &&
-	    nw_best_add(&v->best, (NwBestBy) v->o->best_by, step, &figures))
+	if (judged == NW_JUDGED && nw_best_add(&v->best, (NwBestBy) v->o->best_by, step, &figures))
 	{
 		nw_states_free(&v->best.states);
 		nw_export_states(model, states, &v->best.states);

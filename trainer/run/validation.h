@@ -36,8 +36,9 @@ size_t nw_validation_memory(const NwValidation *v, const NwDataset *training, in
 void nw_validation_prepare(NwValidation *v, NwFitted *training);
 bool nw_validation_due(const NwValidation *v, int64_t step);
 int64_t nw_validation_next(const NwValidation *v, int64_t step);
-NwJudged nw_validation_run(NwValidation *v, NwRuntime *rt, NwDevice device, const NwModelSpec *model,
-                       NwStates *states, int64_t step, const volatile sig_atomic_t *stop);
+NwJudged nw_validation_run(NwValidation *v, NwRuntime *rt, NwDevice device,
+                           const NwModelSpec *model, NwStates *states, int64_t step,
+                           const volatile sig_atomic_t *stop, char **why);
 bool nw_validation_stops(const NwValidation *v);
 void nw_validation_close(NwValidation *v);
 

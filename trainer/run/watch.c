@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/finite.h"
 #include "base/memory.h"
 #include "base/message.h"
 #include "base/text.h"
@@ -276,7 +277,7 @@ embed_batch(Run *run, const PGresult *r)
 		{
 			const float *own = z + (size_t) loaded++ * (size_t) m->dim;
 
-			if (nw_embedding_finite(own, m->dim))
+			if (nw_all_finite(own, m->dim))
 				memmove(z + (size_t) kept++ * (size_t) m->dim, own,
 				        (size_t) m->dim * sizeof(float));
 			else
