@@ -23,7 +23,7 @@ CREATE FUNCTION called(head text, loss text, mode text, k int) RETURNS text LANG
 		CASE mode WHEN 'fc' THEN '' WHEN 'features' THEN ' features as supports' WHEN 'full' THEN ' full'
 			ELSE format(' %s, k = %s', mode, k) END ||
 		CASE WHEN head ~ 'nw[14]$' THEN format(', %s a class in training', right(head, 1)) ELSE '' END ||
-		CASE loss WHEN 'smooth' THEN ', label smoothing' ELSE '' END $$;
+		CASE loss WHEN 'smooth' THEN ', label smoothing' WHEN 'slow' THEN ', rate 0.02' ELSE '' END $$;
 
 CREATE VIEW summary AS
 	SELECT head, loss, mode, k, fitted, called(head, loss, mode, k) AS what, count(*) AS seeds,
@@ -52,7 +52,7 @@ CREATE FUNCTION compared(heads text, losses text, modes text) RETURNS SETOF text
 \qecho
 \qecho '### Heads'
 \qecho
-SELECT * FROM compared('^(fc|nw.)$', '^(plain|smooth)$', '^(fc|full)$');
+SELECT * FROM compared('^(fc|nw.)$', '^(plain|smooth|slow)$', '^(fc|full)$');
 \qecho
 \qecho '### Supports'
 \qecho
