@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -35,6 +34,7 @@
 #include "net/model.h"
 #include "net/optimizer.h"
 #include "net/step_graph.h"
+#include "npy.h"
 #include "ort/device.h"
 #include "ort/runtime.h"
 #include "run/step_runner.h"
@@ -45,31 +45,10 @@ static NwDevice device;
 static bool standard;
 static NwRuntime *rt;
 
-/* Write floats as a NumPy file. */
 static void
 save(const char *name, const NwShape *s, const float *v)
 {
-	NwBuf b = {0};
-	NwBuf dims = {0};
-	char *path = nw_printf("%s/%s.npy", folder, name);
-	char head[256];
-	int len;
-
-	for (int i = 0; i < s->rank; i++)
-		nw_buf_printf(&dims, "%lld,", (long long) s->dim[i]);
-	len = snprintf(head, sizeof(head), "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }",
-	               dims.data ? dims.data : "");
-	nw_buf_add(&b, "\x93NUMPY\x01\x00", 8);
-	nw_buf_add(&b, (unsigned char[]) {246, 0}, 2);
-	nw_buf_add(&b, head, (size_t) len);
-	while (b.len < 255)
-		nw_buf_add(&b, " ", 1);
-	nw_buf_add(&b, "\n", 1);
-	nw_buf_add(&b, v, (size_t) nw_shape_size(s) * sizeof(float));
-	nw_write_file(path, b.data, b.len);
-	nw_buf_free(&b);
-	nw_buf_free(&dims);
-	free(path);
+	save_npy(folder, name, s, v);
 }
 
 /* Run a graph whose inputs are its states and `extra`, and save its outputs. */
@@ -741,7 +720,8 @@ main(int argc, char **argv)
 	standard = argc > 3 && strcmp(argv[3], "standard") == 0;
 	if (argc < 4)
 		return 2;
-	for (device = NW_DEVICE_CPU; !standard && strcmp(nw_device_name(device), argv[3]) != 0; device++)
+	for (device = NW_DEVICE_CPU; !standard && strcmp(nw_device_name(device), argv[3]) != 0;
+	     device++)
 		if (nw_device_name(device + 1) == NULL)
 			return 2;
 	folder = argv[2];

@@ -25,6 +25,7 @@
 #include "graph/meta.h"
 #include "graph/onnx_read.h"
 #include "graph/shape.h"
+#include "npy.h"
 #include "onnx.pb-c.h"
 #include "ort/device.h"
 #include "ort/runtime.h"
@@ -53,26 +54,6 @@ random_images(const NwEmbedder *e, int n)
 	return v;
 }
 
-/* Write floats as a NumPy file. */
-static void
-save(const char *folder, const char *name, const NwShape *s, const float *v)
-{
-	NwBuf b = {0};
-	NwBuf dims = {0};
-
-	for (int i = 0; i < s->rank; i++)
-		nw_buf_printf(&dims, "%lld,", (long long) s->dim[i]);
-	nw_buf_add(&b, "\x93NUMPY\x01\x00", 8);
-	nw_buf_add(&b, (unsigned char[]) {246, 0}, 2);
-	nw_buf_printf(&b, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }",
-	              dims.data ? dims.data : "");
-	while (b.len < 255)
-		nw_buf_add(&b, " ", 1);
-	nw_buf_add(&b, "\n", 1);
-	nw_buf_add(&b, v, (size_t) nw_shape_size(s) * sizeof(float));
-	nw_write_file(nw_printf("%s/%s.npy", folder, name), b.data, b.len);
-}
-
 /* Save a model's weights, with images and their embeddings. */
 static int
 dump(const char *path, const char *folder)
@@ -84,9 +65,9 @@ dump(const char *path, const char *folder)
 	NwBuf b;
 	Onnx__ModelProto *m;
 
-	save(folder, "images", &shape, x);
+	save_npy(folder, "images", &shape, x);
 	shape = NW_SHAPE(5, e->dim);
-	save(folder, "z", &shape, z);
+	save_npy(folder, "z", &shape, z);
 	nw_read_file(path, &b);
 	m = nw_model_parse(path, &b);
 	for (size_t i = 0; i < m->graph->n_initializer; i++)
@@ -94,7 +75,7 @@ dump(const char *path, const char *folder)
 		{
 			float *v = nw_tensor_floats(m->graph->initializer[i], path, &shape);
 
-			save(folder, nw_printf("p.%s", m->graph->initializer[i]->name), &shape, v);
+			save_npy(folder, nw_printf("p.%s", m->graph->initializer[i]->name), &shape, v);
 		}
 	return 0;
 }
