@@ -29,7 +29,8 @@ def load(folder, name):
 
 
 def error(got, want):
-    return ((got - want).abs().max() / max(want.abs().max().item(), 1e-30)).item()
+    worst = ((got - want).abs().max() / max(want.abs().max().item(), 1e-30)).item()
+    return np.inf if np.isnan(worst) else worst
 
 
 def batch_norm(x, w, b):
@@ -268,7 +269,7 @@ def check_net(folder, tolerance, arch, width, kernel='euclidean'):
             e = (got.abs().max() / scale).item()
         else:
             e = error(got, w.grad)
-        if e > worst:
+        if not e <= worst:
             worst, where = e, name
     ok = worst < tolerance
     print(f'{"ok" if ok else "not ok"} {arch}: {len(p)} weights, max relative error {worst:.1e} ({where})')

@@ -29,6 +29,7 @@
 #include "onnx.pb-c.h"
 #include "ort/device.h"
 #include "ort/runtime.h"
+#include "report.h"
 #include "run/embedder.h"
 
 static NwRuntime *rt;
@@ -89,8 +90,8 @@ difference(const float *a, const float *b, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 	{
-		most = fmax(most, fabs(a[i]));
-		diff = fmax(diff, fabs(a[i] - b[i]));
+		most = worse(most, fabs(a[i]));
+		diff = worse(diff, fabs(a[i] - b[i]));
 	}
 	return diff / most;
 }
@@ -114,8 +115,8 @@ compare(const char *path)
 	all = nw_embedder_run(e, x, 4);
 	for (int i = 0; i < 4; i++)
 		worst =
-			fmax(worst, difference(all + i * e->dim, nw_embedder_run(e, x + (size_t) i * size, 1),
-		                           (size_t) e->dim));
+			worse(worst, difference(all + i * e->dim, nw_embedder_run(e, x + (size_t) i * size, 1),
+		                            (size_t) e->dim));
 	printf("%.1e\n", worst);
 	return !(worst < 1e-5);
 }
@@ -225,7 +226,7 @@ vectors(const char *path, const char *images, const char *labels, const char *fi
 		for (int j = 0; j < e->dim; j++)
 			got[j] = strtof(p + 1, &p);
 		p = strchr(p, '\n') + 1;
-		worst = fmax(worst, difference(z, got, (size_t) e->dim));
+		worst = worse(worst, difference(z, got, (size_t) e->dim));
 		free(z);
 		free(got);
 	}

@@ -18,6 +18,7 @@
 #include "graph/onnx_read.h"
 #include "graph/shape.h"
 #include "onnx.pb-c.h"
+#include "report.h"
 
 /* Tell whether a tensor of one model has the bits of one of the other. */
 static bool
@@ -74,11 +75,11 @@ main(int argc, char **argv)
 		b = nw_tensor_floats(u, argv[2], &shape);
 		for (int64_t j = 0; j < nw_shape_size(&shape); j++)
 		{
-			most = fmax(most, fabs(a[j]));
-			diff = fmax(diff, fabs(a[j] - b[j]));
+			most = worse(most, fabs(a[j]));
+			diff = worse(diff, fabs(a[j] - b[j]));
 		}
-		if (most > 1e-3) /* biases that only rounding has moved have no scale */
-			worst = fmax(worst, diff / most);
+		if (!(most <= 1e-3 && diff <= 1e-3)) /* biases that only rounding has moved have no scale */
+			worst = worse(worst, diff / most);
 		compared++;
 	}
 	printf("%d tensors, largest relative difference %.1e\n", compared, worst);

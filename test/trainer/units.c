@@ -28,17 +28,8 @@
 #include "graph/states.h"
 #include "net/separate.h"
 #include "onnx.pb-c.h"
+#include "report.h"
 #include "run/batch_queue.h"
-
-static int failed;
-
-/* Report one check. */
-static void
-check(bool ok, const char *what)
-{
-	printf("%s %s\n", ok ? "ok" : "not ok", what);
-	failed += !ok;
-}
 
 /* Make a dataset of n images of so many classes, in turn; the last class has `few`. */
 static NwDataset *
