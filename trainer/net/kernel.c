@@ -47,13 +47,6 @@ is_wide(NwKernel kernel)
 	return kernel == NW_GAUSSIAN || kernel == NW_DOT;
 }
 
-/* Emit what is added to scores by slot, so low that it is below all scores of the kernel. */
-NwT
-nw_kernel_mask(NwGraph *g, NwKernel kernel, NwT member)
-{
-	return is_wide(kernel) ? nw_scale(g, member, 1e29) : member;
-}
-
 /*
  * Emit vectors [N,d] scaled to length 1; a zero vector stays zero.  They are divided by
  * their largest number first, so that no square leaves the floats' range.
