@@ -573,6 +573,8 @@ make_odd(float *query, float *support, float large)
 		support[10] *= large;
 		query[15] *= 1e-30f;
 		support[15] *= 1e-30f;
+		query[20] *= 1e-40f; /* the inverse of which no float holds */
+		support[20] *= 1e-40f;
 	}
 }
 
