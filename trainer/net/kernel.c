@@ -3,7 +3,9 @@
  *
  * The scores are those that the extension predicts with (src/math/kernel.c), but for
  * the 1e-12 under a root, which gives it a derivative where query and support are
- * equal.  Whatever the embeddings, scores and derivatives are finite.
+ * equal.  Scores and derivatives are finite whatever the embeddings, but for distances of
+ * kernel euclidean beyond about 1e19, whose squares no float holds: what comes of those is
+ * not a number, and ends a run with a message.
  */
 #include <stdbool.h>
 #include <stddef.h>
