@@ -96,6 +96,7 @@ class Backbone(torch.nn.Module):
 
 
 def plain(folded):
+    torch.manual_seed(9)
     layers = []
     for i in range(8):
         conv = torch.nn.Conv2d(C if i else 3, C, 3, 2 if i < 2 else 1, 1, bias=False).eval()
