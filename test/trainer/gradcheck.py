@@ -343,8 +343,12 @@ def check_steps(folder, tolerance, recipe):
         state = optimizer.state[w]
         want = (state['exp_avg_sq'] if name.startswith('v.') else w.detach() if not name.startswith('m.')
                 else state['momentum_buffer'] if 'momentum_buffer' in state else state['exp_avg'])
-        if want.abs().max() > 1e-9:     # a momentum of an exactly zero gradient has no scale
-            worst, where = max((worst, where), (error(load(folder, 'o.' + name), want), name))
+        got = load(folder, 'o.' + name)
+        if want.abs().max() > 1e-9:
+            e = error(got, want)
+        else:                           # a momentum of an exactly zero gradient has no scale
+            e = 0 if got.abs().max() < 1e-6 else np.inf
+        worst, where = max((worst, where), (e, name))
     moved = min((p[n].detach() - load(folder, 'p.' + n)).abs().max() for n in p if n != 'embedding.bias')
     ok = worst < tolerance and moved > 1e-4 and losses[-1] < losses[0]
     if clip:    # the test is of both: gradients that are clipped, and ones that are not
