@@ -711,14 +711,21 @@ run_steps(const NwModelSpec *spec, const NwBatchSpec *batch, const NwTrainSettin
 	free(log_p);
 }
 
-/* Set a model's kernel, with its usual temperature. */
+/* Set a model's kernel, with its usual temperature, or the head fc. */
 static void
 set_kernel(NwModelSpec *spec, const char *name)
 {
-	spec->head = strcmp(name, "fc") == 0 ? NW_HEAD_FC : NW_HEAD_NW;
+	bool known = strcmp(name, "fc") == 0;
+
+	spec->head = known ? NW_HEAD_FC : NW_HEAD_NW;
 	for (int i = 0; nw_kernel_name(i) != NULL; i++)
 		if (strcmp(name, nw_kernel_name(i)) == 0)
+		{
 			spec->kernel = (NwKernel) i;
+			known = true;
+		}
+	if (!known)
+		exit(2);
 	spec->tau = nw_kernel_tau(spec->kernel);
 }
 
@@ -808,6 +815,8 @@ main(int argc, char **argv)
 	}
 	else if (strcmp(argv[1], "count") == 0 && argc == 5)
 		printf("%lld\n", (long long) count_weights(nw_arch_find(argv[4])));
+	else
+		return 2;
 	nw_runtime_close(rt);
 	return 0;
 }
