@@ -14,6 +14,7 @@
 #include "data/held_out.h"
 #include "data/sampler.h"
 #include "graph/meta.h"
+#include "math/judgement.h"
 #include "math/kernel.h"
 #include "math/predict.h"
 #include "report.h"

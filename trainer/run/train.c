@@ -23,7 +23,7 @@
 #include "graph/graph.h"
 #include "graph/meta.h"
 #include "graph/states.h"
-#include "math/predict.h"
+#include "math/judgement.h"
 #include "net/backbone.h"
 #include "net/builtin.h"
 #include "net/model.h"

@@ -8,7 +8,7 @@
 #include "data/fitted.h"
 #include "data/held_out.h"
 #include "graph/states.h"
-#include "math/predict.h"
+#include "math/judgement.h"
 #include "net/model.h"
 #include "ort/runtime.h"
 #include "run/best.h"
