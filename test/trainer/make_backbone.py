@@ -6,7 +6,7 @@ make_backbone.py FILE.onnx OPSET [KIND]
 KIND is "mixed" (convolutions of all kinds, squeeze-and-excitation, attention),
 "unsupported" (holds an operator nwhead has no derivative for), "tokens" (has a
 class token, so that its batch size is fixed in the file), "open" (takes images of
-any size), "nan" (gives no numbers), "windows" (windows.py) or "dense" (dense.py, as
+any size), "nan" (gives no numbers), "flat" (has no weights), "windows" (windows.py) or "dense" (dense.py, as
 PyTorch writes it: equal values are held once, and read through Identity).  More of
 these are "dense-merged" (the same without Identity) and "dense-whole" (every value held
 apart).  "plain" has convolutions with batch normalisation, which "plain-folded" has folded
@@ -175,7 +175,7 @@ def without_identity(path):
 
 def main():
     kind = sys.argv[3] if len(sys.argv) > 3 else 'mixed'
-    model = (Windows() if kind == 'windows' else Dense() if kind.startswith('dense') else
+    model = (torch.nn.Flatten() if kind == 'flat' else Windows() if kind == 'windows' else Dense() if kind.startswith('dense') else
              plain(kind == 'plain-folded') if kind.startswith('plain') else Backbone(kind)).eval()
     axes = {0: 'batch', 2: 'height', 3: 'width'} if kind in ('open', 'windows') else {0: 'batch'}
     if kind == 'dense-whole':
