@@ -18,6 +18,7 @@
 #include "graph/ops.h"
 #include "graph/shape.h"
 #include "net/backbone.h"
+#include "net/buffers.h"
 #include "net/import.h"
 #include "net/import_node.h"
 #include "net/separate.h"
@@ -178,6 +179,7 @@ nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freez
 	    b->input->type->tensor_type->shape->n_dim != 4)
 		nw_fatal("\"%s\" has no input of images [N,C,H,W]", path);
 	drop_unneeded(b->model->graph, output_name(b));
+	nw_fix_buffers(b->model, path);
 	notice_folded(b);
 	b->separated = nw_separate_weights(b->model, path, freeze_norm);
 	return b;
