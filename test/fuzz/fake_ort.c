@@ -43,6 +43,7 @@ nw_session_open(NwRuntime *rt, NwDevice device, int runs, bool profiled, const N
 	(void) rt;
 	(void) device;
 	(void) runs;
+	(void) profiled;
 	(void) what;
 	fuzz_use(model->data, model->len);
 	return nw_alloc0(sizeof(NwSession));

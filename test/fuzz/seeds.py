@@ -306,6 +306,9 @@ def backbones():
     backbone('gather-one', [node('Gather', ['t', 'i'], ['u'], axis=3), node('ReduceMean', ['u'], ['y'], axes=[2], keepdims=0)],
              [tensor('i', (), [1], floats=False)])
     backbone('expand', [node('GlobalAveragePool', ['t'], ['p']), node('Expand', ['p', 's'], ['u']), mean, flat], [ints('s', 2, 4, 3, 3)])
+    for name, low in (('mask', -100.0), ('mask-inf', -float('inf'))):      # constants, which nothing folds here
+        backbone(name, [node('Unsqueeze', ['k', 'a'], ['r']), node('Add', ['t', 'r'], ['u']), mean, flat],
+                 [tensor('k', (4, 4), [0.0, 0.0, low, 0.0] * 4), ints('a', 0)])
     backbone('gemm', [node('GlobalAveragePool', ['t'], ['u']), node('Flatten', ['u'], ['v']),
                       node('Gemm', ['v', 'g', 'h'], ['y'], transB=1, alpha=0.5, beta=2.0)], [weight('g', 5, 4), weight('h', 5)])
     backbone('attention', [node('Reshape', ['t', 's'], ['r']), node('Transpose', ['r'], ['q'], perm=[0, 2, 1]),

@@ -3,8 +3,10 @@
  *
  *   gradcheck ops FOLDER DEVICE                       every operator's derivative
  *   gradcheck net FOLDER DEVICE ARCH WIDTH SIZE HEAD KERNEL  a whole network's
- *   gradcheck edges FOLDER DEVICE KERNEL LARGE        those of odd embeddings
- *   gradcheck backbone FOLDER DEVICE FILE.onnx SIZE   a loaded network's
+ *   gradcheck edges FOLDER DEVICE KERNEL odd LARGE    those of odd embeddings
+ *   gradcheck edges FOLDER DEVICE KERNEL|fc tied LARGE  those of embeddings that are all equal
+ *   gradcheck edges FOLDER DEVICE KERNEL far LARGE    those of embeddings far apart for tau
+ *   gradcheck backbone FOLDER DEVICE FILE.onnx SIZE OUTPUT  a loaded network's; - for its first
  *   gradcheck steps FOLDER DEVICE RECIPE              where several steps lead
  *   gradcheck count - cpu ARCH                        how many numbers a network learns
  *
@@ -16,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -35,6 +36,7 @@
 #include "net/model.h"
 #include "net/optimizer.h"
 #include "net/step_graph.h"
+#include "npy.h"
 #include "ort/device.h"
 #include "ort/runtime.h"
 #include "run/step_runner.h"
@@ -45,31 +47,10 @@ static NwDevice device;
 static bool standard;
 static NwRuntime *rt;
 
-/* Write floats as a NumPy file. */
 static void
 save(const char *name, const NwShape *s, const float *v)
 {
-	NwBuf b = {0};
-	NwBuf dims = {0};
-	char *path = nw_printf("%s/%s.npy", folder, name);
-	char head[256];
-	int len;
-
-	for (int i = 0; i < s->rank; i++)
-		nw_buf_printf(&dims, "%lld,", (long long) s->dim[i]);
-	len = snprintf(head, sizeof(head), "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }",
-	               dims.data ? dims.data : "");
-	nw_buf_add(&b, "\x93NUMPY\x01\x00", 8);
-	nw_buf_add(&b, (unsigned char[]) {246, 0}, 2);
-	nw_buf_add(&b, head, (size_t) len);
-	while (b.len < 255)
-		nw_buf_add(&b, " ", 1);
-	nw_buf_add(&b, "\n", 1);
-	nw_buf_add(&b, v, (size_t) nw_shape_size(s) * sizeof(float));
-	nw_write_file(path, b.data, b.len);
-	nw_buf_free(&b);
-	nw_buf_free(&dims);
-	free(path);
+	save_npy(folder, name, s, v);
 }
 
 /* Run a graph whose inputs are its states and `extra`, and save its outputs. */
@@ -534,7 +515,7 @@ fill_batch(NwStates *extra, const NwModelSpec *spec, const NwBatchSpec *b)
 		for (int s = 0; s < b->supports; s++)
 			for (int c = 0; c < b->slots; c++)
 				st->data[(q * b->supports + s) * b->slots + c] =
-					c == (s + q) % b->slots ? 0 : -1e9f;
+					c == (s + q) % b->slots ? 0 : NW_NOT_A_MEMBER;
 	save("member", &st->shape, st->data);
 }
 
@@ -578,13 +559,42 @@ run_model(NwModelSpec *spec, NwBatchSpec *batch)
 }
 
 /*
- * Compute the gradients of embeddings that networks seldom make: a query and a support
- * that are equal, zero vectors, tiny ones, ones as large as `large`.
+ * Make embeddings that networks seldom make: a query and a support that are equal, zero
+ * vectors, tiny ones, ones as large as `large`.
  */
 static void
-run_edges(const NwModelSpec *spec, float large)
+make_odd(float *query, float *support, float large)
 {
-	static const NwBatchSpec batch = {.queries = 6, .supports = 8, .slots = 3, .shared = true};
+	for (int i = 0; i < 5; i++, query++, support++)
+	{
+		query[0] = support[0];
+		query[5] = support[5] = 0;
+		query[10] *= large;
+		support[10] *= large;
+		query[15] *= 1e-30f;
+		support[15] *= 1e-30f;
+		query[20] *= 1e-40f; /* the inverse of which no float holds */
+		support[20] *= 1e-40f;
+	}
+}
+
+/* Make all embeddings the same large one, and all weights of a head. */
+static void
+make_tied(NwState *z, NwStates *states, float large)
+{
+	for (int64_t i = 0; i < nw_shape_size(&z->shape); i++)
+		z->data[i] = large;
+	for (int i = 0; i < states->n; i++)
+		for (int64_t j = 0; &states->item[i] != z && j < nw_shape_size(&states->item[i].shape); j++)
+			states->item[i].data[j] = 1;
+}
+
+/* Compute the gradients of odd or tied embeddings, or of any. */
+static void
+run_edges(const NwModelSpec *spec, const char *how, float large)
+{
+	NwBatchSpec batch = {
+		.queries = 6, .supports = spec->head == NW_HEAD_FC ? 0 : 8, .slots = 3, .shared = true};
 	NwStates states = {0};
 	NwStates extra = {0};
 	NwGraph *g = new_graph(&states, 1);
@@ -592,20 +602,20 @@ run_edges(const NwModelSpec *spec, float large)
 	NwT x = nw_param(g, "z", z->shape, NW_INIT_ZERO);
 	NwT log_p;
 
-	for (int i = 0; i < 5; i++)
-	{
-		float *query = z->data + i;
-		float *support = query + (ptrdiff_t) batch.queries * 5;
-
-		query[0] = support[0];
-		query[5] = support[5] = 0;
-		query[10] *= large;
-		support[10] *= large;
-		query[15] *= 1e-30f;
-		support[15] *= 1e-30f;
-	}
-	save("z", &z->shape, z->data);
 	nw_output(g, "loss", nw_step_head(g, spec, &batch, x, &log_p));
+	z = nw_state_find(&states, "z");
+	if (strcmp(how, "tied") == 0)
+		make_tied(z, &states, large);
+	else if (strcmp(how, "odd") == 0)
+		make_odd(z->data, z->data + (ptrdiff_t) batch.queries * 5, large);
+	for (int i = 0; i < g->n_params; i++)
+	{
+		NwState *st = nw_state_find(&states, g->tensor[g->param[i]].name);
+		char *file = nw_printf("p.%s", st->name);
+
+		save(file, &st->shape, st->data);
+		free(file);
+	}
 	nw_output(g, "log_p", log_p);
 	nw_backward(g, g->output[0].t);
 	nw_output(g, "gradient", g->tensor[x].grad);
@@ -701,13 +711,21 @@ run_steps(const NwModelSpec *spec, const NwBatchSpec *batch, const NwTrainSettin
 	free(log_p);
 }
 
-/* Set a model's kernel, with its usual temperature. */
+/* Set a model's kernel, with its usual temperature, or the head fc. */
 static void
 set_kernel(NwModelSpec *spec, const char *name)
 {
+	bool known = strcmp(name, "fc") == 0;
+
+	spec->head = known ? NW_HEAD_FC : NW_HEAD_NW;
 	for (int i = 0; nw_kernel_name(i) != NULL; i++)
 		if (strcmp(name, nw_kernel_name(i)) == 0)
+		{
 			spec->kernel = (NwKernel) i;
+			known = true;
+		}
+	if (!known)
+		exit(2);
 	spec->tau = nw_kernel_tau(spec->kernel);
 }
 
@@ -772,10 +790,12 @@ main(int argc, char **argv)
 		spec.backbone = nw_backbone_load(rt, argv[4], strcmp(argv[6], "-") ? argv[6] : NULL, false);
 		run_model(&spec, &batch);
 	}
-	else if (strcmp(argv[1], "edges") == 0 && argc == 6)
+	else if (strcmp(argv[1], "edges") == 0 && argc == 7)
 	{
 		set_kernel(&spec, argv[4]);
-		run_edges(&spec, strtof(argv[5], NULL));
+		if (strcmp(argv[5], "far") == 0)
+			spec.tau /= strtod(argv[6], NULL);
+		run_edges(&spec, argv[5], strtof(argv[6], NULL));
 	}
 	else if (strcmp(argv[1], "steps") == 0 && argc == 5)
 	{
@@ -795,6 +815,8 @@ main(int argc, char **argv)
 	}
 	else if (strcmp(argv[1], "count") == 0 && argc == 5)
 		printf("%lld\n", (long long) count_weights(nw_arch_find(argv[4])));
+	else
+		return 2;
 	nw_runtime_close(rt);
 	return 0;
 }

@@ -19,7 +19,7 @@ turned_training() {
 	for kind in lying standing; do
 		"${run[@]}" --images "$work/looks/$kind" --out "$work/$kind.onnx" || return
 	done
-	"$bin/test-modeldiff" "$work/lying.onnx" "$work/standing.onnx" 1e-30
+	"$bin/test-modeldiff" "$work/lying.onnx" "$work/standing.onnx" same
 }
 
 # And to embed, in a database.
@@ -42,8 +42,7 @@ cut_settings() {
 			crop=0 flip=1 &&
 		"${run[@]}" --random-resized-crop=.25 --jitter .5,.25,0 &&
 		"$bin/test-infer" settings "$work/cut.onnx" random-resized-crop=0.25 jitter=0.5,0.25,0,0 nwhead.zoom=1 &&
-		"${run[@]}" && ! "$bin/test-infer" settings "$work/cut.onnx" jitter=0,0,0,0 &&
-		! grep -aqE 'random-resized-crop|jitter|resize' "$work/cut.onnx"
+		"${run[@]}" && ! grep -aqE 'random-resized-crop|jitter|resize' "$work/cut.onnx"
 }
 
 # A run is the same whatever is kept of its images, and another one by other settings.

@@ -25,9 +25,11 @@
 #include "graph/meta.h"
 #include "graph/onnx_read.h"
 #include "graph/shape.h"
+#include "npy.h"
 #include "onnx.pb-c.h"
 #include "ort/device.h"
 #include "ort/runtime.h"
+#include "report.h"
 #include "run/embedder.h"
 
 static NwRuntime *rt;
@@ -53,26 +55,6 @@ random_images(const NwEmbedder *e, int n)
 	return v;
 }
 
-/* Write floats as a NumPy file. */
-static void
-save(const char *folder, const char *name, const NwShape *s, const float *v)
-{
-	NwBuf b = {0};
-	NwBuf dims = {0};
-
-	for (int i = 0; i < s->rank; i++)
-		nw_buf_printf(&dims, "%lld,", (long long) s->dim[i]);
-	nw_buf_add(&b, "\x93NUMPY\x01\x00", 8);
-	nw_buf_add(&b, (unsigned char[]) {246, 0}, 2);
-	nw_buf_printf(&b, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }",
-	              dims.data ? dims.data : "");
-	while (b.len < 255)
-		nw_buf_add(&b, " ", 1);
-	nw_buf_add(&b, "\n", 1);
-	nw_buf_add(&b, v, (size_t) nw_shape_size(s) * sizeof(float));
-	nw_write_file(nw_printf("%s/%s.npy", folder, name), b.data, b.len);
-}
-
 /* Save a model's weights, with images and their embeddings. */
 static int
 dump(const char *path, const char *folder)
@@ -84,9 +66,9 @@ dump(const char *path, const char *folder)
 	NwBuf b;
 	Onnx__ModelProto *m;
 
-	save(folder, "images", &shape, x);
+	save_npy(folder, "images", &shape, x);
 	shape = NW_SHAPE(5, e->dim);
-	save(folder, "z", &shape, z);
+	save_npy(folder, "z", &shape, z);
 	nw_read_file(path, &b);
 	m = nw_model_parse(path, &b);
 	for (size_t i = 0; i < m->graph->n_initializer; i++)
@@ -94,7 +76,7 @@ dump(const char *path, const char *folder)
 		{
 			float *v = nw_tensor_floats(m->graph->initializer[i], path, &shape);
 
-			save(folder, nw_printf("p.%s", m->graph->initializer[i]->name), &shape, v);
+			save_npy(folder, nw_printf("p.%s", m->graph->initializer[i]->name), &shape, v);
 		}
 	return 0;
 }
@@ -108,8 +90,8 @@ difference(const float *a, const float *b, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 	{
-		most = fmax(most, fabs(a[i]));
-		diff = fmax(diff, fabs(a[i] - b[i]));
+		most = worse(most, fabs(a[i]));
+		diff = worse(diff, fabs(a[i] - b[i]));
 	}
 	return diff / most;
 }
@@ -133,8 +115,8 @@ compare(const char *path)
 	all = nw_embedder_run(e, x, 4);
 	for (int i = 0; i < 4; i++)
 		worst =
-			fmax(worst, difference(all + i * e->dim, nw_embedder_run(e, x + (size_t) i * size, 1),
-		                           (size_t) e->dim));
+			worse(worst, difference(all + i * e->dim, nw_embedder_run(e, x + (size_t) i * size, 1),
+		                            (size_t) e->dim));
 	printf("%.1e\n", worst);
 	return !(worst < 1e-5);
 }
@@ -244,7 +226,7 @@ vectors(const char *path, const char *images, const char *labels, const char *fi
 		for (int j = 0; j < e->dim; j++)
 			got[j] = strtof(p + 1, &p);
 		p = strchr(p, '\n') + 1;
-		worst = fmax(worst, difference(z, got, (size_t) e->dim));
+		worst = worse(worst, difference(z, got, (size_t) e->dim));
 		free(z);
 		free(got);
 	}

@@ -14,19 +14,11 @@
 #include "data/held_out.h"
 #include "data/sampler.h"
 #include "graph/meta.h"
+#include "math/judgement.h"
 #include "math/kernel.h"
 #include "math/predict.h"
+#include "report.h"
 #include "run/best.h"
-
-static int failed;
-
-/* Report one check. */
-static void
-check(bool ok, const char *what)
-{
-	printf("%s %s\n", ok ? "ok" : "not ok", what);
-	failed += !ok;
-}
 
 /* Make a dataset whose class k has size[k] images, one class after another. */
 static NwDataset *
@@ -282,7 +274,7 @@ test_predict(NwKernel kernel, const char *name)
 		{
 			double want = (double) logl(mass[c] / total);
 
-			worst = fmax(worst, fabs(log_p[k * CLASSES + c] - want) / (1 + fabs(want)));
+			worst = worse(worst, fabs(log_p[k * CLASSES + c] - want) / (1 + fabs(want)));
 		}
 		absent &= log_p[(k + 1) * CLASSES - 1] == -INFINITY;
 	}
@@ -341,11 +333,11 @@ test_large(float q, const float *x, int n, double tolerance, const char *name)
 	for (int c = 0; c < CLASSES; c++)
 		if (mass[c] > 0)
 		{
-			worst = fmax(worst, fabs(log_p[c] - (double) logl(mass[c] / total)));
+			worst = worse(worst, fabs(log_p[c] - (double) logl(mass[c] / total)));
 			nw_judgement_add(&j, log_p, CLASSES, c);
 			nll -= logl(mass[c] / total);
 		}
-	worst = fmax(worst, fabs(nw_judgement_figures(&j).nll - (double) nll / (double) j.n));
+	worst = worse(worst, fabs(nw_judgement_figures(&j).nll - (double) nll / (double) j.n));
 	printf("# %s: %.1e\n", name, worst);
 	check(j.n > 1 && worst < tolerance, name);
 }
@@ -438,9 +430,9 @@ test_best(void)
 	bool first = nw_best_add(&b, NW_BEST_BY_NLL, 10, &f[0]);
 	bool equal = nw_best_add(&b, NW_BEST_BY_NLL, 20, &f[1]);
 	bool better = nw_best_add(&b, NW_BEST_BY_NLL, 30, &f[2]);
-	bool worse = nw_best_add(&b, NW_BEST_BY_NLL, 40, &f[3]);
+	bool poorer = nw_best_add(&b, NW_BEST_BY_NLL, 40, &f[3]);
 
-	check(first && !equal && better && !worse && b.step == 30 && b.since == 1 && b.seen == 40,
+	check(first && !equal && better && !poorer && b.step == 30 && b.since == 1 && b.seen == 40,
 	      "the best model by likelihood");
 	nw_best_save(&b, &m);
 	check(nw_best_load(&c, &m, 40) && c.step == 30 && c.since == 1 && c.seen == 40 &&

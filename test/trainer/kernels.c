@@ -11,21 +11,24 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "math/conv.h"
 #include "math/fused.h"
 #include "math/gemm.h"
 #include "math/team.h"
 #include "math/window.h"
+#include "report.h"
 
-static int failed;
 static NwRandom numbers;
 
-/* Report one check. */
+/* Report a check of one kind. */
 static void
-check(bool ok, const char *what, const char *which)
+check_one(bool ok, const char *what, const char *which)
 {
-	printf("%s %s (%s)\n", ok ? "ok" : "not ok", what, which);
-	failed += !ok;
+	char *text = nw_printf("%s (%s)", what, which);
+
+	check(ok, text);
+	free(text);
 }
 
 /* Draw a whole number. */
@@ -195,10 +198,10 @@ test_conv(const NwGemm *gemm)
 		free(dy);
 		free(bias);
 	}
-	check(right[0], "convolution", gemm->name);
-	check(right[1], "its derivative by the input", gemm->name);
-	check(right[2], "its derivative by the weights", gemm->name);
-	check(same, "as many threads as may be give the same bits", gemm->name);
+	check_one(right[0], "convolution", gemm->name);
+	check_one(right[1], "its derivative by the input", gemm->name);
+	check_one(right[2], "its derivative by the weights", gemm->name);
+	check_one(same, "as many threads as may be give the same bits", gemm->name);
 }
 
 /* Compare batch normalisation and its derivative with the formulas in double precision. */
@@ -253,13 +256,14 @@ test_batch_norm(void)
 	nw_batch_norm_forward(&team, &p, x, scale, bias, eps, y, stats, stats + p.c);
 	nw_batch_norm_backward(&team, &p, x, dy, scale, stats, stats + p.c, eps, dx, stats + 2 * p.c,
 	                       stats + 3 * p.c);
-	check(close_to(y, want, size, 1e-5), "batch normalisation", "y");
-	check(close_to(dx, want + size, size, 1e-5), "batch normalisation", "dx");
-	check(close_to(stats, want_stats, 4 * p.c, 1e-5), "batch normalisation",
-	      "each channel's numbers");
+	check_one(close_to(y, want, size, 1e-5), "batch normalisation", "y");
+	check_one(close_to(dx, want + size, size, 1e-5), "batch normalisation", "dx");
+	check_one(close_to(stats, want_stats, 4 * p.c, 1e-5), "batch normalisation",
+	          "each channel's numbers");
 	nw_batch_norm_backward(&team, &p, x, dy, scale, stats, stats + p.c, eps, dy, stats + 2 * p.c,
 	                       stats + 3 * p.c);
-	check(memcmp(dx, dy, (size_t) size * sizeof(float)) == 0, "batch normalisation", "in place");
+	check_one(memcmp(dx, dy, (size_t) size * sizeof(float)) == 0, "batch normalisation",
+	          "in place");
 	free(x);
 	free(dy);
 	free(scale);
@@ -289,14 +293,14 @@ test_elements(void)
 	for (int64_t i = 0; i < n; i++)
 		want[i] = a[i] > 0 ? b[i] : 0;
 	nw_relu_backward(&team, n, a, b, to);
-	check(close_to(to, want, n, 0), "the derivative of Relu", "all");
+	check_one(close_to(to, want, n, 0), "the derivative of Relu", "all");
 	for (int64_t i = 0; i < n; i++)
 	{
 		want2[i] = 0.9 * b[i] + c[i] + 0.01 * a[i];
 		want[i] = a[i] - 0.1 * want2[i];
 	}
 	nw_sgd(&team, &o, n, a, b, c, to, to2);
-	check(close_to(to, want, n, 1e-6) && close_to(to2, want2, n, 1e-6), "the update", "all");
+	check_one(close_to(to, want, n, 1e-6) && close_to(to2, want2, n, 1e-6), "the update", "all");
 	o.nesterov = true;
 	o.factor = 0.3f;
 	for (int64_t i = 0; i < n; i++)
@@ -307,8 +311,8 @@ test_elements(void)
 		want[i] = a[i] - 0.1 * (d + 0.9 * want2[i]);
 	}
 	nw_sgd(&team, &o, n, a, b, c, to, to2);
-	check(close_to(to, want, n, 1e-6) && close_to(to2, want2, n, 1e-6), "the update",
-	      "Nesterov's, clipped");
+	check_one(close_to(to, want, n, 1e-6) && close_to(to2, want2, n, 1e-6), "the update",
+	          "Nesterov's, clipped");
 	free(a);
 	free(b);
 	free(c);
@@ -355,7 +359,7 @@ test_adamw(void)
 	nw_adamw(&team, &o, n, in[0], in[1], in[2], in[3], to[0], to[1], to[2]);
 	for (int i = 0; i < 3; i++)
 	{
-		check(close_to(to[i], want[i], n, 1e-6), "AdamW", "all");
+		check_one(close_to(to[i], want[i], n, 1e-6), "AdamW", "all");
 		free(to[i]);
 		free(want[i]);
 	}
@@ -377,12 +381,12 @@ test_norm(void)
 
 		for (int64_t j = 0; j < sizes[i]; j++)
 			sum += (double) x[j] * x[j];
-		check(fabs(back - sqrt(sum)) <= 1e-12 * back, "a norm", "all");
-		check(back == nw_norm(&(NwTeam) {1, forwards, NULL}, sizes[i], x), "a norm",
-		      "one thread or many");
+		check_one(fabs(back - sqrt(sum)) <= 1e-12 * back, "a norm", "all");
+		check_one(back == nw_norm(&(NwTeam) {1, forwards, NULL}, sizes[i], x), "a norm",
+		          "one thread or many");
 		x[0] = 1e30f;
-		check(fabs(nw_norm(&(NwTeam) {1, forwards, NULL}, sizes[i], x) / 1e30 - 1) < 1e-6, "a norm",
-		      "of a large number");
+		check_one(fabs(nw_norm(&(NwTeam) {1, forwards, NULL}, sizes[i], x) / 1e30 - 1) < 1e-6,
+		          "a norm", "of a large number");
 		free(x);
 	}
 }

@@ -6,11 +6,12 @@ make_backbone.py FILE.onnx OPSET [KIND]
 KIND is "mixed" (convolutions of all kinds, squeeze-and-excitation, attention),
 "unsupported" (holds an operator nwhead has no derivative for), "tokens" (has a
 class token, so that its batch size is fixed in the file), "open" (takes images of
-any size), "nan" (gives no numbers), "windows" (windows.py) or "dense" (dense.py, as
-PyTorch writes it: equal values are held once, and read through Identity).  More of
-these are "dense-merged" (the same without Identity) and "dense-whole" (every value held
-apart).  "plain" has convolutions with batch normalisation, which "plain-folded" has folded
-into them, as exporters do.
+any size), "nan" (gives no numbers), "flat" (has no weights), "windows" (windows.py),
+"masked" (the same for one size of images, with a table for its mask), "masked-inf"
+(which has -inf there) or "dense" (dense.py, as PyTorch writes it: equal values are
+held once, and read through Identity).  More of these are "dense-merged" (the same
+without Identity) and "dense-whole" (every value held apart).  "plain" has convolutions
+with batch normalisation, which "plain-folded" has folded into them, as exporters do.
 """
 import importlib
 import inspect
@@ -96,6 +97,7 @@ class Backbone(torch.nn.Module):
 
 
 def plain(folded):
+    torch.manual_seed(9)
     layers = []
     for i in range(8):
         conv = torch.nn.Conv2d(C if i else 3, C, 3, 2 if i < 2 else 1, 1, bias=False).eval()
@@ -172,10 +174,19 @@ def without_identity(path):
     open(path, 'wb').write(write([(f, w, write(graph) if f == 7 else v) for f, w, v in model]))
 
 
+def network(kind):
+    if kind == 'flat':
+        return torch.nn.Flatten()
+    if kind in ('windows', 'masked', 'masked-inf'):
+        return Windows({'windows': None, 'masked': -100.0, 'masked-inf': -torch.inf}[kind])
+    if kind.startswith('dense'):
+        return Dense()
+    return plain(kind == 'plain-folded') if kind.startswith('plain') else Backbone(kind)
+
+
 def main():
     kind = sys.argv[3] if len(sys.argv) > 3 else 'mixed'
-    model = (Windows() if kind == 'windows' else Dense() if kind.startswith('dense') else
-             plain(kind == 'plain-folded') if kind.startswith('plain') else Backbone(kind)).eval()
+    model = network(kind).eval()
     axes = {0: 'batch', 2: 'height', 3: 'width'} if kind in ('open', 'windows') else {0: 'batch'}
     if kind == 'dense-whole':
         torch._C._jit_pass_onnx_deduplicate_initializers = lambda graph, weights, training: weights

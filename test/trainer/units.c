@@ -26,19 +26,11 @@
 #include "graph/onnx_write.h"
 #include "graph/shape.h"
 #include "graph/states.h"
+#include "net/buffers.h"
 #include "net/separate.h"
 #include "onnx.pb-c.h"
+#include "report.h"
 #include "run/batch_queue.h"
-
-static int failed;
-
-/* Report one check. */
-static void
-check(bool ok, const char *what)
-{
-	printf("%s %s\n", ok ? "ok" : "not ok", what);
-	failed += !ok;
-}
 
 /* Make a dataset of n images of so many classes, in turn; the last class has `few`. */
 static NwDataset *
@@ -475,9 +467,9 @@ test_short_text(void)
 	free(longer);
 }
 
-/* Add a weight [2] to a model. */
+/* Add a weight [n] to a model. */
 static void
-add_weight(Onnx__GraphProto *g, const char *name, float first, float second)
+add_weight(Onnx__GraphProto *g, const char *name, int n, const float *v)
 {
 	Onnx__TensorProto *t = nw_alloc(sizeof(*t));
 
@@ -487,11 +479,10 @@ add_weight(Onnx__GraphProto *g, const char *name, float first, float second)
 	t->data_type = NW_FLOAT;
 	t->n_dims = 1;
 	t->dims = nw_alloc(sizeof(int64_t));
-	t->dims[0] = 2;
-	t->n_float_data = 2;
-	t->float_data = nw_alloc(2 * sizeof(float));
-	t->float_data[0] = first;
-	t->float_data[1] = second;
+	t->dims[0] = n;
+	t->n_float_data = (size_t) n;
+	t->float_data = nw_alloc((size_t) n * sizeof(float));
+	memcpy(t->float_data, v, (size_t) n * sizeof(float));
 	g->initializer = nw_realloc(g->initializer, (g->n_initializer + 1) * sizeof(*g->initializer));
 	g->initializer[g->n_initializer++] = t;
 }
@@ -517,23 +508,32 @@ add_node(Onnx__GraphProto *g, const char *text)
 	g->node[g->n_node++] = n;
 }
 
+/* Make a model of nodes. */
+static Onnx__ModelProto *
+new_model(const char *const *nodes)
+{
+	Onnx__ModelProto *m = nw_alloc(sizeof(*m));
+
+	*m = (Onnx__ModelProto) ONNX__MODEL_PROTO__INIT;
+	m->graph = nw_alloc(sizeof(*m->graph));
+	*m->graph = (Onnx__GraphProto) ONNX__GRAPH_PROTO__INIT;
+	for (int i = 0; nodes[i] != NULL; i++)
+		add_node(m->graph, nodes[i]);
+	return m;
+}
+
 /* Separate the weights of a model of these nodes: what they read then, and how many are new. */
 static void
 check_separated(const char *const *nodes, bool freeze, int want_added, const char *want,
                 const char *what)
 {
-	Onnx__ModelProto *m = nw_alloc(sizeof(*m));
+	Onnx__ModelProto *m = new_model(nodes);
 	NwBuf reads = {0};
 	int added;
 
-	*m = (Onnx__ModelProto) ONNX__MODEL_PROTO__INIT;
-	m->graph = nw_alloc(sizeof(*m->graph));
-	*m->graph = (Onnx__GraphProto) ONNX__GRAPH_PROTO__INIT;
-	add_weight(m->graph, "zero", 0, 0);
-	add_weight(m->graph, "w", 1, 2);
-	add_weight(m->graph, "zero.2", 3, 4); /* a name to stay clear of */
-	for (int i = 0; nodes[i] != NULL; i++)
-		add_node(m->graph, nodes[i]);
+	add_weight(m->graph, "zero", 2, (float[]) {0, 0});
+	add_weight(m->graph, "w", 2, (float[]) {1, 2});
+	add_weight(m->graph, "zero.2", 2, (float[]) {3, 4}); /* a name to stay clear of */
 	added = nw_separate_weights(m, "test", freeze);
 	for (size_t i = 0; i < m->graph->n_node; i++)
 		for (size_t j = 0; j < m->graph->node[i]->n_input; j++)
@@ -575,6 +575,62 @@ test_separate(void)
 		1, " x k zero a l two", "a name is given once");
 }
 
+/* Find the values of a model of these nodes that are no weights: they become its first nodes. */
+static void
+check_fixed(const char *const *nodes, const char *want, const char *what)
+{
+	Onnx__ModelProto *m = new_model(nodes);
+	Onnx__GraphProto *g = m->graph;
+	size_t last = g->n_node;
+	NwBuf found = {0};
+	size_t n;
+	bool sound = true;
+
+	add_weight(g, "mask", 4, (float[]) {0, -100, -0.0F, -100});
+	add_weight(g, "inf", 4, (float[]) {0, 1, -INFINITY, 2});
+	add_weight(g, "nan", 2, (float[]) {NAN, 1});
+	add_weight(g, "three", 4, (float[]) {0, -100, 1, 0});
+	add_weight(g, "ones", 4, (float[]) {1, 2, 1, 2});
+	add_weight(g, "zeros", 4, (float[]) {0, 0, 0, 0});
+	add_weight(g, "two", 2, (float[]) {0, -100});
+	nw_fix_buffers(m, "test");
+	n = g->n_node - last;
+	for (size_t i = 0; i < n; i++)
+	{
+		const Onnx__NodeProto *node = g->node[i];
+
+		sound &= strcmp(node->op_type, "Constant") == 0 && node->n_attribute == 1 &&
+		         strcmp(node->attribute[0]->t->name, node->output[0]) == 0 &&
+		         nw_model_initializer(m, node->output[0]) == NULL;
+		nw_buf_printf(&found, " %s", node->output[0]);
+	}
+	check(sound && g->n_initializer == 7 - n && strcmp(found.data, want) == 0, what);
+	nw_buf_free(&found);
+	onnx__model_proto__free_unpacked(m, NULL);
+}
+
+/* What a network cannot have learned is told from what it has. */
+static void
+test_buffers(void)
+{
+	check_fixed(
+		NODES("Add a x mask", "Sub b a three", "Mul c b ones", "Div d c zeros", "Add e d two"),
+		" mask inf nan", "a mask that is added is none of the weights");
+	check_fixed(NODES("Where a c mask x", "Sub b mask a", "Mul c b mask", "Div d c mask"),
+	            " mask inf nan", "nor is one that is computed with otherwise");
+	check_fixed(NODES("Unsqueeze m mask i", "Cast n m", "Slice o n i i", "Add a x o",
+	                  "Gather p mask i", "Reshape q p s", "Expand r q s", "Add b a r",
+	                  "Transpose t mask", "Squeeze u t", "Flatten v u", "Identity w v",
+	                  "Mul c b w"),
+	            " mask inf nan", "nor one that is moved before");
+	check_fixed(NODES("Add a x mask", "MatMul b a mask"), " inf nan",
+	            "one with another use is a weight");
+	check_fixed(NODES("Add a x mask", "Identity m mask", "Reshape n m s", "Conv b a n"), " inf nan",
+	            "also by another name");
+	check_fixed(NODES("Conv a x inf nan", "Concat b a mask"), " inf nan",
+	            "what is not finite is none, whatever the use");
+}
+
 int
 main(void)
 {
@@ -602,6 +658,7 @@ main(void)
 	test_constants();
 	test_states();
 	test_separate();
+	test_buffers();
 	test_queue(1);
 	test_queue(2);
 	test_queue(5);

@@ -2,7 +2,8 @@
 
 As in the usual Swin Transformer, what windows need is computed from the image's shape:
 how far it is padded to whole windows, and which places of a shifted window may see each
-other.  make_backbone.py exports it, gradcheck.py differentiates it.
+other.  Or the latter is a table of the network's, as where the size of images is fixed.
+make_backbone.py exports it, gradcheck.py differentiates it.
 """
 import torch
 import torch.nn.functional as F
@@ -51,7 +52,8 @@ def attention(x, p, i, shift):
     a = (q * (c // HEADS) ** -0.5) @ k.transpose(-2, -1)
     a = a + p[f'near{i}'][offsets()].view(places, places, HEADS).permute(2, 0, 1).unsqueeze(0)
     if shift:
-        a = a.view(n, windows, HEADS, places, places) + mask(x, ph, pw, shift).unsqueeze(1).unsqueeze(0)
+        m = p['mask'] if 'mask' in p else mask(x, ph, pw, shift)
+        a = a.view(n, windows, HEADS, places, places) + m.unsqueeze(1).unsqueeze(0)
         a = a.view(-1, HEADS, places, places)
     x = (a.softmax(-1) @ v).transpose(1, 2).reshape(n * windows, places, c)
     x = x @ p[f'out_w{i}'] + p[f'out_b{i}']
@@ -74,12 +76,16 @@ def forward(x, p):
 
 
 class Windows(torch.nn.Module):
-    def __init__(self):
+    def __init__(self, apart=None):
+        """With what keeps places of other windows apart, it is in a table for images of 32 x 32."""
         super().__init__()
+        if apart is not None:
+            m = mask(torch.zeros(1), 16, 16, WINDOW // 2)
+            self.register_buffer('mask', m.masked_fill(m != 0, apart))
         g = torch.Generator().manual_seed(6)
         for name, shape in shapes().items():
             v = torch.randn(shape, generator=g) * 0.3
             self.register_parameter(name, torch.nn.Parameter(v + 1 if name in ('n1_w0', 'n1_w1', 'n2_w0', 'n2_w1') else v))
 
     def forward(self, x):
-        return forward(x, dict(self.named_parameters()))
+        return forward(x, {**dict(self.named_parameters()), **dict(self.named_buffers())})

@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+/* what is added to the scores of supports of another slot: it is below all scores */
+#define NW_NOT_A_MEMBER (-1e38f)
+
 typedef struct NwBatchSpec
 {
 	int queries;  /* N_b */

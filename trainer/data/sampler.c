@@ -17,7 +17,6 @@
 
 #define STREAM_SAMPLER 1
 #define STREAM_EPOCH 2
-#define NOT_A_MEMBER (-1e9f)
 #define MOST_SHARED 512 /* supports of a step, unless more are asked for */
 
 /* Return how many of a class's images may be supports of a shared set: one is left to ask about. */
@@ -213,7 +212,7 @@ draw_distinct(const NwSampler *s, NwRandom *r, int q, int *classes, NwChoice *c)
 
 		support[i] = draw_member(s, r, classes[slot], slot == 0 ? c->image[q] : -1, support, i);
 		for (int k = 0; k < slots; k++)
-			member[i * slots + k] = k == slot ? 0 : NOT_A_MEMBER;
+			member[i * slots + k] = k == slot ? 0 : NW_NOT_A_MEMBER;
 	}
 	c->truth[q] = 0;
 	set_target(s, c->targets + (size_t) q * (size_t) slots, slots, 0);
@@ -289,7 +288,7 @@ draw_shared(const NwSampler *s, NwRandom *r, int *classes, NwChoice *c)
 				slot_of[k] = present++;
 			support[n] = draw_member(s, r, k, -1, support, n);
 			for (int j = 0; j < slots; j++)
-				c->member[n * slots + j] = j == slot_of[k] ? 0 : NOT_A_MEMBER;
+				c->member[n * slots + j] = j == slot_of[k] ? 0 : NW_NOT_A_MEMBER;
 			taken[k]++;
 			n++;
 		}

@@ -19,6 +19,7 @@
 #include "graph/ops.h"
 #include "graph/shape.h"
 #include "net/backbone.h"
+#include "net/buffers.h"
 #include "net/import.h"
 #include "net/import_node.h"
 #include "net/separate.h"
@@ -65,7 +66,91 @@ notice_folded(const NwBackbone *b)
 			b->path, convolutions);
 }
 
-/* Load a model and look at its input. */
+/* Return the name of the tensor to take features from, which must be there. */
+static char *
+output_name(const NwBackbone *b)
+{
+	const Onnx__GraphProto *g = b->model->graph;
+
+	if (b->output ? !nw_model_computes(b->model, b->output) : g->n_output == 0)
+		nw_fatal("\"%s\" has no output \"%s\"", b->path, b->output ? b->output : "");
+	return b->output ? b->output : g->output[0]->name;
+}
+
+/* Find the node that computes a value; as many as there are where none does. */
+static size_t
+find_producer(const Onnx__GraphProto *g, const char *name)
+{
+	for (size_t i = 0; i < g->n_node; i++)
+		for (size_t j = 0; j < g->node[i]->n_output; j++)
+			if (name[0] != 0 && strcmp(g->node[i]->output[j], name) == 0)
+				return i;
+	return g->n_node;
+}
+
+/* Say whether a node reads a value. */
+static bool
+is_read(const Onnx__GraphProto *g, const char *name)
+{
+	for (size_t i = 0; i < g->n_node; i++)
+		for (size_t j = 0; j < g->node[i]->n_input; j++)
+			if (strcmp(g->node[i]->input[j], name) == 0)
+				return true;
+	return false;
+}
+
+/* Mark the nodes that a value needs, the last of them first. */
+static void
+mark_needed(const Onnx__GraphProto *g, const char *name, bool *needed)
+{
+	size_t *todo = nw_alloc((g->n_node + 1) * sizeof(size_t));
+	size_t i = find_producer(g, name);
+	size_t n = 0;
+
+	if (i < g->n_node)
+	{
+		needed[i] = true;
+		todo[n++] = i;
+	}
+	while (n > 0)
+	{
+		const Onnx__NodeProto *node = g->node[todo[--n]];
+
+		for (size_t j = 0; j < node->n_input; j++)
+			if ((i = find_producer(g, node->input[j])) < g->n_node && !needed[i])
+			{
+				needed[i] = true;
+				todo[n++] = i;
+			}
+	}
+	free(todo);
+}
+
+/* Drop what the output does not need: nodes that lead elsewhere, and the values they read. */
+static void
+drop_unneeded(Onnx__GraphProto *g, const char *output)
+{
+	bool *needed = nw_alloc0(g->n_node * sizeof(bool));
+	size_t kept = 0;
+
+	mark_needed(g, output, needed);
+	for (size_t i = 0; i < g->n_node; i++)
+		if (needed[i])
+			g->node[kept++] = g->node[i];
+		else
+			onnx__node_proto__free_unpacked(g->node[i], NULL);
+	g->n_node = kept;
+	free(needed);
+	kept = 0;
+	for (size_t i = 0; i < g->n_initializer; i++)
+		if (is_read(g, g->initializer[i]->name))
+			g->initializer[kept++] = g->initializer[i];
+		else
+			onnx__tensor_proto__free_unpacked(g->initializer[i], NULL);
+	g->n_initializer = kept;
+}
+
+/* Load a model, look at its input, and keep what its output needs. */
 NwBackbone *
 nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freeze_norm)
 {
@@ -96,6 +181,8 @@ nw_backbone_load(NwRuntime *rt, const char *path, const char *output, bool freez
 	    b->input->type->tensor_type->shape == NULL ||
 	    b->input->type->tensor_type->shape->n_dim != 4)
 		nw_fatal("\"%s\" has no input of images [N,C,H,W]", path);
+	drop_unneeded(b->model->graph, output_name(b));
+	nw_fix_buffers(b->model, path);
 	notice_folded(b);
 	b->separated = nw_separate_weights(b->model, path, freeze_norm);
 	return b;
@@ -159,14 +246,6 @@ set_input_shape(NwBackbone *b, const NwShape *images)
 	}
 }
 
-/* Check that the tensor to take features from is there. */
-static void
-check_output(const NwBackbone *b)
-{
-	if (b->output ? !nw_model_computes(b->model, b->output) : b->model->graph->n_output == 0)
-		nw_fatal("\"%s\" has no output \"%s\"", b->path, b->output ? b->output : "");
-}
-
 /*
  * Write the batch's shape into the model, pick the output, and fold constants.
  * Weights are listed as inputs too, which makes them variables: the runtime then
@@ -184,9 +263,8 @@ fold(NwBackbone *b, const NwShape *images)
 	NwBuf folded;
 	Onnx__ModelProto *m;
 
-	check_output(b);
 	set_input_shape(b, images);
-	wanted.name = b->output ? b->output : graph.output[0]->name;
+	wanted.name = output_name(b);
 	graph.output = only;
 	graph.n_output = 1;
 	graph.n_value_info = 0; /* shapes for another batch size */

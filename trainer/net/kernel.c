@@ -3,7 +3,9 @@
  *
  * The scores are those that the extension predicts with (src/math/kernel.c), but for
  * the 1e-12 under a root, which gives it a derivative where query and support are
- * equal.  Whatever the embeddings, scores and derivatives are finite.
+ * equal.  Scores and derivatives are finite whatever the embeddings, but for distances of
+ * kernel euclidean beyond about 1e19, whose squares no float holds: what comes of those is
+ * not a number, and ends a run with a message.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,16 +49,10 @@ is_wide(NwKernel kernel)
 	return kernel == NW_GAUSSIAN || kernel == NW_DOT;
 }
 
-/* Emit what is added to scores by slot, so low that it is below all scores of the kernel. */
-NwT
-nw_kernel_mask(NwGraph *g, NwKernel kernel, NwT member)
-{
-	return is_wide(kernel) ? nw_scale(g, member, 1e29) : member;
-}
-
 /*
  * Emit vectors [N,d] scaled to length 1; a zero vector stays zero.  They are divided by
- * their largest number first, so that no square leaves the floats' range.
+ * their largest number first, so that no square leaves the floats' range.  What has no
+ * derivative is told after that: a derivative that is 0 already can be divided by anything.
  */
 static NwT
 directions(NwGraph *g, NwT z)
@@ -73,9 +69,10 @@ directions(NwGraph *g, NwT z)
 	top = nw_reduce(g, "ReduceMax", nw_unary(g, "Abs", z), 0x2, true);
 	absent = nw_sub(g, one, nw_mask(g, "Greater", top, nw_scalar(g, 0)));
 	moves = nw_mask(g, "Greater", top, nw_scalar(g, SMALLEST));
-	still = nw_mul(g, z, nw_sub(g, one, moves));
+	top = nw_add(g, top, absent);
+	still = nw_mul(g, nw_div(g, z, top), nw_sub(g, one, moves));
 	g->recording = recording;
-	z = nw_div(g, nw_add(g, nw_mul(g, z, moves), still), nw_add(g, top, absent));
+	z = nw_add(g, nw_mul(g, nw_div(g, z, top), moves), still);
 	square = nw_reduce(g, "ReduceSum", nw_mul(g, z, z), 0x2, true);
 	return nw_div(g, z, nw_unary(g, "Sqrt", nw_add(g, square, absent)));
 }

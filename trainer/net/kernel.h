@@ -10,7 +10,6 @@
 
 const char *nw_kernel_name(int i); /* NULL past the last one */
 double nw_kernel_tau(NwKernel kernel);
-NwT nw_kernel_mask(NwGraph *g, NwKernel kernel, NwT member);
 NwT nw_kernel_scores(NwGraph *g, NwKernel kernel, double tau, const NwBatchSpec *b,
                      NwT z); /* [N,d] -> [Nb,Ns] */
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/message.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "graph/ops.h"
@@ -229,12 +230,24 @@ update_adamw(const Update *u, NwT w)
 	nw_update(g, w, w2);
 }
 
+/* Say whether there is anything to learn. */
+static bool
+has_gradients(const NwGraph *g)
+{
+	for (int i = 0; i < g->n_params; i++)
+		if (g->tensor[g->param[i]].grad != NW_NONE)
+			return true;
+	return false;
+}
+
 /* Emit every weight's update; each state's new value becomes an output. */
 void
 nw_optimizer_update(NwGraph *g, const NwOptimizer *o)
 {
 	Update u = {.g = g, .o = o, .corrections = NW_NONE, .factor = NW_NONE};
 
+	if (!has_gradients(g))
+		nw_fatal("the network has no weights to train");
 	u.lr = nw_input(g, "lr", NW_FLOAT, NW_NO_DIMS);
 	if (o->kind == NW_ADAMW)
 		u.corrections = nw_input(g, "corrections", NW_FLOAT, NW_SHAPE(2));

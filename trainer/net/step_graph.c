@@ -4,7 +4,8 @@
  * Inputs:  images [N,C,H,W]: the queries, then the supports (query by query where
  *          each has its own);
  *          targets [Nb,S]: the probability each query shall give to each slot;
- *          member [Nb or 1,Ns,S]: 0 where a support is of that slot, else -1e9;
+ *          member [Nb or 1,Ns,S]: 0 where a support is of that slot, else
+ *          NW_NOT_A_MEMBER;
  *          and every weight and running statistic under its name; what the update
  *          needs, optimizer.c adds.
  * Outputs: loss [], log_p [Nb,S]; after the update each state's new value, as "o." and
@@ -21,21 +22,30 @@
 #include "net/kernel.h"
 #include "net/model.h"
 
-/* Emit log sum exp along an axis, kept with size 1, safe for any magnitude. */
-static NwT
+/*
+ * log sum exp in two parts.  The maximum may be so large that the logarithm would be lost
+ * in their sum: maxima are subtracted from each other alone.
+ */
+typedef struct LogSum
+{
+	NwT top;  /* the maximum */
+	NwT rest; /* log sum exp (x - top) */
+} LogSum;
+
+/* Emit log sum exp along an axis, kept with size 1. */
+static LogSum
 log_sum_exp(NwGraph *g, NwT x, int axis)
 {
 	bool recording = g->recording;
-	NwT top;
+	LogSum r;
 
 	g->recording = false; /* the shift cancels: no gradient through the maximum */
-	top = nw_reduce(g, "ReduceMax", x, 1u << axis, true);
+	r.top = nw_reduce(g, "ReduceMax", x, 1u << axis, true);
 	g->recording = recording;
-	return nw_add(g,
-	              nw_unary(g, "Log",
-	                       nw_reduce(g, "ReduceSum", nw_unary(g, "Exp", nw_sub(g, x, top)),
-	                                 1u << axis, true)),
-	              top);
+	r.rest = nw_unary(
+		g, "Log",
+		nw_reduce(g, "ReduceSum", nw_unary(g, "Exp", nw_sub(g, x, r.top)), 1u << axis, true));
+	return r;
 }
 
 /* Emit the cross-entropy of log-probabilities [Nb,S] against the targets. */
@@ -57,11 +67,13 @@ loss_of_nw(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b, NwT z, NwT
 	int64_t sets = b->shared ? 1 : nb;
 	NwT member = nw_input(g, "member", NW_FLOAT, NW_SHAPE(sets, ns, b->slots));
 	NwT score = nw_kernel_scores(g, spec->kernel, spec->tau, b, z);
-	NwT by_slot = nw_add(g, nw_reshape(g, score, NW_SHAPE(nb, ns, 1)),
-	                     nw_kernel_mask(g, spec->kernel, member));
+	NwT by_slot = nw_add(g, nw_reshape(g, score, NW_SHAPE(nb, ns, 1)), member);
+	LogSum slot = log_sum_exp(g, by_slot, 1);
+	LogSum all = log_sum_exp(g, score, 1);
+	NwShape shape = NW_SHAPE(nb, b->slots);
 
-	*log_p = nw_sub(g, nw_reshape(g, log_sum_exp(g, by_slot, 1), NW_SHAPE(nb, b->slots)),
-	                log_sum_exp(g, score, 1));
+	*log_p = nw_add(g, nw_sub(g, nw_reshape(g, slot.top, shape), all.top),
+	                nw_sub(g, nw_reshape(g, slot.rest, shape), all.rest));
 	return cross_entropy(g, b, *log_p);
 }
 
@@ -70,8 +82,9 @@ static NwT
 loss_of_fc(NwGraph *g, const NwBatchSpec *b, NwT z, NwT *log_p)
 {
 	NwT logits = nw_linear(g, "head", z, b->slots);
+	LogSum all = log_sum_exp(g, logits, 1);
 
-	*log_p = nw_sub(g, logits, log_sum_exp(g, logits, 1));
+	*log_p = nw_sub(g, nw_sub(g, logits, all.top), all.rest);
 	return cross_entropy(g, b, *log_p);
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "graph/meta.h"
-#include "math/predict.h"
+#include "math/judgement.h"
 #include "run/best.h"
 
 #define BEST_KEY "nwhead.best"

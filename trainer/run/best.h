@@ -9,7 +9,7 @@
 
 #include "graph/meta.h"
 #include "graph/states.h"
-#include "math/predict.h"
+#include "math/judgement.h"
 
 typedef enum NwBestBy
 {

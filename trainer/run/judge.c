@@ -15,6 +15,7 @@
 #include "data/image.h"
 #include "graph/shape.h"
 #include "graph/states.h"
+#include "math/judgement.h"
 #include "math/predict.h"
 #include "net/model.h"
 #include "ort/runtime.h"

@@ -9,7 +9,7 @@
 
 #include "data/fitted.h"
 #include "graph/states.h"
-#include "math/predict.h"
+#include "math/judgement.h"
 #include "net/model.h"
 #include "ort/device.h"
 #include "ort/runtime.h"

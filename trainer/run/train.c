@@ -25,7 +25,7 @@
 #include "graph/meta.h"
 #include "graph/shape.h"
 #include "graph/states.h"
-#include "math/predict.h"
+#include "math/judgement.h"
 #include "net/backbone.h"
 #include "net/builtin.h"
 #include "net/model.h"

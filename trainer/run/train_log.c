@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/message.h"
-#include "math/predict.h"
+#include "math/judgement.h"
 #include "run/train_log.h"
 
 /* Give a log up, and say so: the run is worth more than it. */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "math/predict.h"
+#include "math/judgement.h"
 
 /* the log, and what is counted for its next line */
 typedef struct NwTrainLog

@@ -10,7 +10,7 @@
 #include "data/held_out.h"
 #include "data/image.h"
 #include "graph/states.h"
-#include "math/predict.h"
+#include "math/judgement.h"
 #include "net/model.h"
 #include "ort/runtime.h"
 #include "run/best.h"
