@@ -81,7 +81,7 @@ main(int argc, char **argv)
 		for (int c = 0; c < batch.slots; c++)
 		{
 			in.targets[i * batch.slots + c] = c == i % batch.slots;
-			in.member[i * batch.slots + c] = c == i % batch.slots ? 0 : -1e9f;
+			in.member[i * batch.slots + c] = c == i % batch.slots ? 0 : NW_NOT_A_MEMBER;
 		}
 	for (int i = 0; i < steps + 2; i++)
 	{

@@ -314,14 +314,11 @@ wrecked_at_last() {
 	local steps at_last=0
 	for steps in 1 2 3 4 5 6; do
 		rm -f "$work/wrecked.onnx"
-		if "$nwhead" train "${small[@]}" "${quick[@]}" --head fc --lr 1e3 --lr-drops 99 --steps $steps --out "$work/wrecked.onnx" \
-			2>"$work/wrecked.txt"; then
-			"$bin/test-infer" compare "$work/wrecked.onnx" || return
-		else
-			cat "$work/wrecked.txt"
-			[ ! -e "$work/wrecked.onnx" ] || return
-			! grep -q "a weight is no longer a number at step $steps:" "$work/wrecked.txt" || at_last=$((at_last + 1))
-		fi
+		"$nwhead" train "${small[@]}" "${quick[@]}" --head fc --lr 1e3 --lr-drops 99 --steps $steps --out "$work/wrecked.onnx" \
+			2>"$work/wrecked.txt" && continue
+		cat "$work/wrecked.txt"
+		[ ! -e "$work/wrecked.onnx" ] || return
+		! grep -Eq "(embedding|weight) is no longer a number at step $steps:" "$work/wrecked.txt" || at_last=$((at_last + 1))
 	done
 	[ $at_last -gt 0 ]
 }

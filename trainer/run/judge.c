@@ -254,3 +254,23 @@ nw_judge_network(const NwJudge *w, NwStates *states, const volatile sig_atomic_t
 		return NW_JUDGE_UNREADABLE;
 	return !done ? NW_JUDGE_STOPPED : finite ? NW_JUDGED : NW_JUDGE_WRECKED;
 }
+
+/* Say whether a network of these weights gives numbers for the first training images. */
+bool
+nw_judge_finite(const NwJudge *w, NwStates *states)
+{
+	static const volatile sig_atomic_t never;
+	int64_t n = w->training->dataset->n;
+	Images images = {w->training, NULL, n < BATCH ? n : BATCH};
+	int dim = 0;
+	NwSession *session = load(w, states, &dim);
+	char *why = NULL;
+	float *z = embed(w, session, &images, dim, &never, &why);
+	bool finite =
+		z == NULL || nw_all_finite(z, images.n * dim); /* an image that is gone says nothing */
+
+	nw_session_close(session);
+	free(why);
+	free(z);
+	return finite;
+}

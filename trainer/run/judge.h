@@ -5,6 +5,7 @@
 #define NW_JUDGE_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "data/fitted.h"
@@ -36,5 +37,6 @@ typedef enum NwJudged
 
 NwJudged nw_judge_network(const NwJudge *w, NwStates *states, const volatile sig_atomic_t *stop,
                           NwFigures *figures, char **why);
+bool nw_judge_finite(const NwJudge *w, NwStates *states);
 
 #endif

@@ -418,6 +418,22 @@ validate(Run *run, int64_t step)
 	        b->last.error, b->last.ece, b->last.nll, b->step == step ? " (best so far)" : "");
 }
 
+/* End the run where its last step has wrecked the network; held-out images have told that already.
+ */
+static void
+check_last(Run *run, int64_t step)
+{
+	NwJudge judge = {.rt = run->rt, .device = run->device, .model = &run->model};
+
+	if (run->val.held != NULL)
+		return;
+	judge.training = nw_fitted_new(run->dataset, &run->pre, 0);
+	nw_step_runner_fetch(run->runner);
+	if (!nw_judge_finite(&judge, &run->states))
+		end_wrecked(run, "an embedding is", step);
+	nw_fitted_free(judge.training);
+}
+
 /* Train from a step on; false if interrupted. */
 static bool
 train(Run *run, int64_t first)
@@ -452,6 +468,7 @@ train(Run *run, int64_t first)
 		nw_info("stopped early after step %lld: no better model in %lld validations",
 		        (long long) step, (long long) run->val.best.since);
 	}
+	check_last(run, step);
 	try_checkpoint(run, step); /* whatever becomes of the models' files */
 	return true;
 }
