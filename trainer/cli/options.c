@@ -230,14 +230,12 @@ nw_parse_word(const char *subcommand, const char *option, const char *text,
               const char *(*word)(int i))
 {
 	NwBuf known = {0};
-	int i;
 
-	for (i = 0; word(i) != NULL; i++)
-	{
+	for (int i = 0; word(i) != NULL; i++)
 		if (strcmp(text, word(i)) == 0)
 			return i;
+	for (int i = 0; word(i) != NULL; i++)
 		nw_buf_printf(&known, "%s%s", i == 0 ? "" : word(i + 1) ? ", " : " or ", word(i));
-	}
 	nw_usage_error(subcommand, "option --%s wants %s, not \"%s\"", option, known.data, text);
 }
 

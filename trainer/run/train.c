@@ -228,7 +228,6 @@ static void
 export_model(Run *run, const char *path, NwStates *states, int64_t step, const NwFigures *f)
 {
 	NwMetas settings = {0};
-
 	char *why;
 
 	nw_metas_add(&settings, &run->settings);
@@ -418,8 +417,7 @@ validate(Run *run, int64_t step)
 	        b->last.error, b->last.ece, b->last.nll, b->step == step ? " (best so far)" : "");
 }
 
-/* End the run where its last step has wrecked the network; held-out images have told that already.
- */
+/* End the run where its last step has wrecked the network; held-out images tell that, too. */
 static void
 check_last(Run *run, int64_t step)
 {
