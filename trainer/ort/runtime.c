@@ -69,12 +69,17 @@ log_message(void *param, OrtLoggingLevel severity, const char *category, const c
 		fprintf(stderr, "nwhead: onnxruntime: %s\n", text);
 }
 
-/* Start the runtime; threads 0 means one for each core. */
+/*
+ * Start the runtime; threads 0 means one for each core.  From version 1.29 on it notes in the
+ * home folder, and sends to its makers, what machine this is, unless its environment forbids it
+ * before it starts.
+ */
 NwRuntime *
 nw_runtime_open(int threads, const char *profile)
 {
 	NwRuntime *rt = nw_alloc0(sizeof(NwRuntime));
 
+	setenv("ORT_DISABLE_TELEMETRY", "1", 1);
 	nw_hush();
 	ort = OrtGetApiBase()->GetApi(ORT_API_VERSION);
 	if (ort == NULL)
