@@ -102,113 +102,6 @@ nw_read_file(const char *path, NwBuf *into)
 		nw_fatal("could not read \"%s\": %s", path, strerror(errno));
 }
 
-/* Make a rename in a folder survive a crash. */
-static void
-sync_parent(const char *path)
-{
-	char *copy = nw_strdup(path);
-	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd >= 0)
-	{
-		fsync(fd);
-		close(fd);
-	}
-	free(copy);
-}
-
-/* Name the file that a file is written as until it is complete; to be freed. */
-static char *
-temporary(const char *path)
-{
-	return nw_printf("%s.%ld.tmp", path, (long) getpid());
-}
-
-/*
- * Replace a file as a whole: readers see the old content or the new, never a part.  Why that is
- * not possible (to be freed), else NULL.
- */
-char *
-nw_try_write_file(const char *path, const void *data, size_t len)
-{
-	char *tmp = temporary(path);
-	const char *p = data;
-	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	const char *what = "create";
-
-	if (fd < 0)
-		goto fail;
-	what = "write";
-	while (len > 0)
-	{
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			goto fail;
-		p += n;
-		len -= (size_t) n;
-	}
-	if (fsync(fd) != 0)
-		goto fail;
-	if (close(fd) != 0)
-	{
-		fd = -1;
-		goto fail;
-	}
-	fd = -1;
-	what = "rename";
-	if (rename(tmp, path) != 0)
-		goto fail;
-	sync_parent(path);
-	free(tmp);
-	return NULL;
-
-fail:
-{
-	int saved = errno;
-
-	if (fd >= 0)
-		close(fd);
-	unlink(tmp);
-	free(tmp);
-	return nw_printf("could not %s \"%s\": %s", what, path, strerror(saved));
-}
-}
-
-void
-nw_write_file(const char *path, const void *data, size_t len)
-{
-	char *why = nw_try_write_file(path, data, len);
-
-	if (why != NULL)
-		nw_fatal("%s", why);
-}
-
-/* Find out before hours of work that a file can be written where it shall go. */
-void
-nw_check_writable(const char *path)
-{
-	char *copy = nw_strdup(path);
-	char *dir = dirname(copy);
-	char *tmp = temporary(path);
-	struct stat st;
-	int fd;
-
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		nw_fatal("\"%s\" is not a regular file", path);
-	if (access(dir, W_OK) != 0)
-		nw_fatal("could not write to folder \"%s\": %s", dir, strerror(errno));
-	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0)
-		nw_fatal("could not create \"%s\": %s", path, strerror(errno));
-	close(fd);
-	unlink(tmp);
-	free(tmp);
-	free(copy);
-}
-
 /* Write a path as one without links, where the file itself need not be; NULL without its folder. */
 static char *
 resolved(const char *path)
@@ -239,6 +132,126 @@ resolved(const char *path)
 	}
 	free(at);
 	return NULL;
+}
+
+/* Name the file that is written for a path: the one that a link leads to, or would; to be freed. */
+static char *
+behind_link(const char *path)
+{
+	struct stat st;
+	char *file = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? resolved(path) : NULL;
+
+	return file ? file : nw_strdup(path);
+}
+
+/* Make a rename in a folder survive a crash. */
+static void
+sync_parent(const char *path)
+{
+	char *copy = nw_strdup(path);
+	int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+	{
+		fsync(fd);
+		close(fd);
+	}
+	free(copy);
+}
+
+/* Name the file that a file is written as until it is complete; to be freed. */
+static char *
+temporary(const char *path)
+{
+	return nw_printf("%s.%ld.tmp", path, (long) getpid());
+}
+
+/*
+ * Replace a file as a whole, the one that a link leads to: readers see the old content or the
+ * new, never a part.  Why that is not possible (to be freed), else NULL.
+ */
+char *
+nw_try_write_file(const char *path, const void *data, size_t len)
+{
+	char *file = behind_link(path);
+	char *tmp = temporary(file);
+	const char *p = data;
+	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	const char *what = "create";
+
+	if (fd < 0)
+		goto fail;
+	what = "write";
+	while (len > 0)
+	{
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			goto fail;
+		p += n;
+		len -= (size_t) n;
+	}
+	if (fsync(fd) != 0)
+		goto fail;
+	if (close(fd) != 0)
+	{
+		fd = -1;
+		goto fail;
+	}
+	fd = -1;
+	what = "rename";
+	if (rename(tmp, file) != 0)
+		goto fail;
+	sync_parent(file);
+	free(tmp);
+	free(file);
+	return NULL;
+
+fail:
+{
+	int saved = errno;
+
+	if (fd >= 0)
+		close(fd);
+	unlink(tmp);
+	free(tmp);
+	free(file);
+	return nw_printf("could not %s \"%s\": %s", what, path, strerror(saved));
+}
+}
+
+void
+nw_write_file(const char *path, const void *data, size_t len)
+{
+	char *why = nw_try_write_file(path, data, len);
+
+	if (why != NULL)
+		nw_fatal("%s", why);
+}
+
+/* Find out before hours of work that a file can be written where it shall go. */
+void
+nw_check_writable(const char *path)
+{
+	char *file = behind_link(path);
+	char *tmp = temporary(file);
+	char *dir = dirname(file);
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		nw_fatal("\"%s\" is not a regular file", path);
+	if (access(dir, W_OK) != 0)
+		nw_fatal("could not write to folder \"%s\": %s", dir, strerror(errno));
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0)
+		nw_fatal("could not create \"%s\": %s", path, strerror(errno));
+	close(fd);
+	unlink(tmp);
+	free(tmp);
+	free(file);
 }
 
 /* Say whether two paths lead to one file, which need not be there yet. */
