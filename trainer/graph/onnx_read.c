@@ -14,6 +14,8 @@
 #include "graph/states.h"
 #include "onnx.pb-c.h"
 
+static bool graph_needs_files(const Onnx__GraphProto *g);
+
 /* Put an empty text where a file has none; freed with the message, by protobuf-c's free(). */
 static void
 complete(char **text)
@@ -66,6 +68,61 @@ nw_model_try_parse(const NwBuf *bytes)
 	return m;
 }
 
+static bool
+is_elsewhere(const Onnx__TensorProto *t)
+{
+	return t != NULL && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+/* Say whether a node has numbers that another file holds. */
+static bool
+node_needs_files(const Onnx__NodeProto *node)
+{
+	for (size_t i = 0; i < node->n_attribute; i++)
+	{
+		const Onnx__AttributeProto *a = node->attribute[i];
+
+		if (is_elsewhere(a->t) || (a->g != NULL && graph_needs_files(a->g)))
+			return true;
+		for (size_t k = 0; k < a->n_tensors; k++)
+			if (is_elsewhere(a->tensors[k]))
+				return true;
+		for (size_t k = 0; k < a->n_graphs; k++)
+			if (graph_needs_files(a->graphs[k]))
+				return true;
+	}
+	return false;
+}
+
+/* Say whether a graph has; how deep graphs lie in graphs is bounded. */
+static bool
+graph_needs_files(const Onnx__GraphProto *g)
+{
+	for (size_t i = 0; i < g->n_initializer; i++)
+		if (is_elsewhere(g->initializer[i]))
+			return true;
+	for (size_t i = 0; i < g->n_sparse_initializer; i++)
+		if (is_elsewhere(g->sparse_initializer[i]->values) ||
+		    is_elsewhere(g->sparse_initializer[i]->indices))
+			return true;
+	for (size_t i = 0; i < g->n_node; i++)
+		if (node_needs_files(g->node[i]))
+			return true;
+	return false;
+}
+
+/* Say whether a model has: its bytes are not all of it then. */
+static bool
+needs_files(const Onnx__ModelProto *m)
+{
+	for (size_t i = 0; i < m->n_functions; i++)
+		for (size_t k = 0; k < m->functions[i]->n_node; k++)
+			if (node_needs_files(m->functions[i]->node[k]))
+				return true;
+	return graph_needs_files(m->graph);
+}
+
+/* Read a model, which has to be one file: what identifies it is the file's bytes. */
 Onnx__ModelProto *
 nw_model_parse(const char *path, const NwBuf *bytes)
 {
@@ -73,6 +130,8 @@ nw_model_parse(const char *path, const NwBuf *bytes)
 
 	if (m == NULL)
 		nw_fatal("\"%s\" is not an ONNX model", path);
+	if (needs_files(m))
+		nw_fatal("\"%s\" keeps weights in other files: save the model as one file", path);
 	return m;
 }
 
