@@ -278,7 +278,7 @@ take(void *into, int code)
 			o->width = (int) nw_parse_int(WHO, "width", optarg, 1, 4096);
 			break;
 		case OPT_SIZE:
-			o->size = (int) nw_parse_int(WHO, "size", optarg, 8, 4096);
+			o->size = (int) nw_parse_int(WHO, "size", optarg, 8, NW_MOST_SIZE);
 			break;
 		case OPT_CHANNELS:
 			o->channels = (int) nw_parse_int(WHO, "channels", optarg, 1, 3);
@@ -497,6 +497,9 @@ check_files(const NwTrainSettings *o)
 	{
 		if (file[i].written && file[i].path && file[i].path[0] == 0)
 			nw_usage_error(WHO, "%s wants the name of a file", file[i].what);
+		if (file[i].written && file[i].path && nw_image_is_at(file[i].path))
+			nw_usage_error(WHO, "%s is a picture, \"%s\", which would be replaced", file[i].what,
+			               file[i].path);
 		for (int k = 0; k < i; k++)
 			if (file[k].written && file[i].path && file[k].path &&
 			    nw_same_file(file[i].path, file[k].path))

@@ -238,6 +238,31 @@ turn(NwImage *image, int orientation)
 	*image = turned;
 }
 
+static bool
+is_jpeg(const uint8_t *data, size_t len)
+{
+	return len > 2 && data[0] == 0xff && data[1] == 0xd8;
+}
+
+static bool
+is_png(const uint8_t *data, size_t len)
+{
+	return len >= 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+/* Say whether there is a file that begins as a JPEG or PNG does. */
+bool
+nw_image_is_at(const char *path)
+{
+	FILE *f = fopen(path, "rbe");
+	uint8_t start[8];
+	size_t n = f ? fread(start, 1, sizeof(start), f) : 0;
+
+	if (f)
+		fclose(f);
+	return is_jpeg(start, n) || is_png(start, n);
+}
+
 /*
  * Decode a JPEG or PNG, told by its first bytes, and turn it as its EXIF block says;
  * why not (to be freed), else NULL.
@@ -245,15 +270,14 @@ turn(NwImage *image, int orientation)
 char *
 nw_image_decode(const void *data, size_t len, int channels, int enough, NwImage *out)
 {
-	const uint8_t *p = data;
 	char *why;
 
 	*out = (NwImage) {0};
 	if (len == 0)
 		return nw_strdup("the file is empty");
-	if (len > 2 && p[0] == 0xff && p[1] == 0xd8)
+	if (is_jpeg(data, len))
 		why = decode_jpeg(data, len, channels, enough, out);
-	else if (len > 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0)
+	else if (is_png(data, len))
 		why = decode_png(data, len, channels, out);
 	else
 		why = nw_strdup("neither JPEG nor PNG");

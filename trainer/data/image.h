@@ -49,6 +49,7 @@ nw_preprocess_size(const NwPreprocess *pre)
 }
 
 char *nw_image_decode(const void *data, size_t len, int channels, int enough, NwImage *out);
+bool nw_image_is_at(const char *path);
 void nw_image_free(NwImage *image);
 void nw_image_fit(const NwImage *image, const NwPreprocess *pre, uint8_t *out);
 void nw_image_cut(const NwImage *image, NwBox box, const NwPreprocess *pre, uint8_t *out);

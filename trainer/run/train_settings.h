@@ -17,6 +17,7 @@
 #include "run/best.h"
 
 #define NW_MAX_DROPS 16
+#define NW_MOST_SIZE 4096 /* side of the images */
 
 /* settings that are digests; the first checkpoints lack some */
 #define NW_LABELS_KEY "labels"
