@@ -6,9 +6,9 @@ make_backbone.py FILE.onnx OPSET [KIND]
 KIND is "mixed" (convolutions of all kinds, squeeze-and-excitation, attention),
 "unsupported" (holds an operator nwhead has no derivative for), "tokens" (has a
 class token, so that its batch size is fixed in the file), "open" (takes images of
-any size), "nan" (gives no numbers), "flat" (has no weights), "windows" (windows.py),
-"masked" (the same for one size of images, with a table for its mask), "masked-inf"
-(which has -inf there) or "dense" (dense.py, as PyTorch writes it: equal values are
+any size), "nan" (gives no numbers), "flat" (has no weights), "vast" (is made for huge
+images), "windows" (windows.py), "masked" (the same for one size of images, with a table
+for its mask), "masked-inf" (which has -inf there) or "dense" (dense.py, as PyTorch writes it: equal values are
 held once, and read through Identity).  More of these are "dense-merged" (the same
 without Identity) and "dense-whole" (every value held apart).  "plain" has convolutions
 with batch normalisation, which "plain-folded" has folded into them, as exporters do.
@@ -177,6 +177,8 @@ def without_identity(path):
 def network(kind):
     if kind == 'flat':
         return torch.nn.Flatten()
+    if kind == 'vast':
+        return torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Conv2d(3, 4, 1), torch.nn.Flatten())
     if kind in ('windows', 'masked', 'masked-inf'):
         return Windows({'windows': None, 'masked': -100.0, 'masked-inf': -torch.inf}[kind])
     if kind.startswith('dense'):
@@ -190,7 +192,8 @@ def main():
     axes = {0: 'batch', 2: 'height', 3: 'width'} if kind in ('open', 'windows') else {0: 'batch'}
     if kind == 'dense-whole':
         torch._C._jit_pass_onnx_deduplicate_initializers = lambda graph, weights, training: weights
-    torch.onnx.export(model, torch.zeros(2, 3, 32, 32), sys.argv[1], opset_version=int(sys.argv[2]),
+    side = 4097 if kind == 'vast' else 32
+    torch.onnx.export(model, torch.zeros(2, 3, side, side), sys.argv[1], opset_version=int(sys.argv[2]),
                       training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=isinstance(model, Backbone), input_names=['x'], output_names=['features'],
                       dynamic_axes={'x': axes, 'features': {0: 'batch'}}, **older_exporter())
     if kind == 'dense-merged':

@@ -31,6 +31,7 @@
 #include "onnx.pb-c.h"
 #include "report.h"
 #include "run/batch_queue.h"
+#include "run/checkpoint.h"
 
 /* Make a dataset of n images of so many classes, in turn; the last class has `few`. */
 static NwDataset *
@@ -631,6 +632,26 @@ test_buffers(void)
 	            "what is not finite is none, whatever the use");
 }
 
+/* States of a network of so many weights, each with a momentum, and its best model's. */
+static bool
+fits(int64_t weights, bool best)
+{
+	NwState item[2] = {{.shape = NW_SHAPE(weights)}, {.shape = NW_SHAPE(weights)}};
+	NwStates all = {.item = item, .n = 2};
+	NwStates one = {.item = item, .n = best ? 1 : 0};
+
+	return nw_checkpoint_fits(&all, &one);
+}
+
+/* A file of protobuf that is not read again is not written. */
+static void
+test_large_checkpoint(void)
+{
+	check(fits(260000000, false) && fits(170000000, true), "a checkpoint of nearly 2 GiB is kept");
+	check(!fits(270000000, false) && !fits(180000000, true), "one of more is not begun");
+	check(!fits(INT64_C(10000000000), false), "nor one of many times as much");
+}
+
 int
 main(void)
 {
@@ -664,5 +685,6 @@ main(void)
 	test_queue(5);
 	test_hush();
 	test_random();
+	test_large_checkpoint();
 	return failed > 0;
 }

@@ -6,6 +6,7 @@
  * once more, under names of their own.
  */
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@
 #define STEPS_KEY "steps"
 #define CHECKSUM_KEY "nwhead.checksum"
 #define BEST_PREFIX "best/"
+#define MOST_BYTES (INT32_MAX - (INT64_C(1) << 24)) /* protobuf reads 2 GiB, names included */
 
 /* Put a list of all states together; the data stay where they are. */
 static NwStates
@@ -119,6 +121,24 @@ nw_checkpoint_is(const char *path)
 	if (m != NULL)
 		onnx__model_proto__free_unpacked(m, NULL);
 	return found;
+}
+
+/* Add up the bytes of states. */
+static int64_t
+count_bytes(const NwStates *states)
+{
+	int64_t n = 0;
+
+	for (int i = 0; i < states->n; i++)
+		n += (int64_t) nw_shape_bytes(&states->item[i].shape, NW_FLOAT);
+	return n;
+}
+
+/* Say whether a checkpoint of states, and those of a best model, can be read again. */
+bool
+nw_checkpoint_fits(const NwStates *states, const NwStates *best)
+{
+	return count_bytes(states) + count_bytes(best) <= MOST_BYTES;
 }
 
 /*

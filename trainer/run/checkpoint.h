@@ -11,6 +11,7 @@
 #include "run/best.h"
 
 bool nw_checkpoint_is(const char *path);
+bool nw_checkpoint_fits(const NwStates *states, const NwStates *best);
 char *nw_checkpoint_save(const char *path, const NwStates *states, const NwBest *best,
                          const NwMetas *settings, int64_t step);
 int64_t nw_checkpoint_load(const char *path, NwStates *states, NwBest *best, NwMetas *settings);

@@ -1,6 +1,7 @@
 /*
  * run/train.c: a training run.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,8 @@ typedef struct Run
 	NwValidation val;
 	NwTrainLog log;
 	NwProgressBar bar;
+	char *earlier; /* where an earlier run's checkpoint goes; NULL where there is none */
+	bool moved;    /* and is */
 	bool kept;     /* the last checkpoint could be written */
 	double smooth; /* the loss, smoothed; 0 before the first step */
 	char note[96]; /* beside the bar */
@@ -168,6 +171,9 @@ load_backbone(Run *run)
 		         o->backbone, height, width);
 	if (height != 0 && o->size == 0)
 		o->size = height;
+	if (o->size > NW_MOST_SIZE)
+		nw_fatal("\"%s\" wants images of %d x %d: %d x %d are the largest", o->backbone, height,
+		         width, NW_MOST_SIZE, NW_MOST_SIZE);
 }
 
 /* Settle the network and the batch. */
@@ -267,7 +273,10 @@ end_wrecked(Run *run, const char *what, int64_t step)
 	nw_fatal("%s no longer a number at step %lld: try a smaller --lr", what, (long long) step);
 }
 
-/* Keep the states so that the run can go on from here; why not (to be freed), else NULL. */
+/*
+ * Keep the states so that the run can go on from here; why not (to be freed), else NULL.  An
+ * earlier run's checkpoint is put aside before the first one takes its place.
+ */
 static char *
 save_checkpoint(Run *run, int64_t step)
 {
@@ -277,6 +286,10 @@ save_checkpoint(Run *run, int64_t step)
 	for (int i = 0; i < run->states.n; i++)
 		if (!nw_all_finite(run->states.item[i].data, nw_shape_size(&run->states.item[i].shape)))
 			end_wrecked(run, "a weight is", step);
+	if (run->earlier && !run->moved && rename(run->o->checkpoint, run->earlier) != 0)
+		return nw_printf("could not rename \"%s\" to \"%s\": %s", run->o->checkpoint, run->earlier,
+		                 strerror(errno));
+	run->moved = run->earlier != NULL;
 	why =
 		nw_checkpoint_save(run->o->checkpoint, &run->states, &run->val.best, &run->settings, step);
 	run->kept = why == NULL;
@@ -373,7 +386,10 @@ run_steps(Run *run, int64_t first, int64_t end)
 		                     .lr = (float) nw_train_lr(o, step)};
 		nw_optimizer_corrections(&o->optimizer, step, in.corrections);
 		nw_step_runner_run(run->runner, &in, &loss, log_p);
-		if (!(loss - loss == 0)) /* infinite, or not a number */
+		if (!(loss - loss == 0) && step == 0) /* infinite, or not a number */
+			nw_fatal("the loss is no number at the first step, before anything is learned: "
+			         "the network does not suit these images");
+		if (!(loss - loss == 0))
 			end_wrecked(run, "the loss is", step + 1);
 		tell_step(run, step + 1, loss, count_right(run, &b->choice, log_p));
 		nw_batch_queue_return(queue);
@@ -482,33 +498,49 @@ finish(Run *run)
 	export_model(run, o->out, &run->states, b->seen, &b->last);
 	if (!o->keep_checkpoint)
 		unlink(o->checkpoint);
+	if (run->moved)
+		unlink(run->earlier);
 }
 
-/* Let Ctrl-C and a polite kill end the run at the next step. */
+/*
+ * Let Ctrl-C, a polite kill and a lost terminal end the run at the next step.  A limit of files'
+ * sizes and a reader that is gone are errors of what is written, and no end.
+ */
 static void
 catch_signals(void)
 {
 	struct sigaction act = {.sa_handler = on_signal};
+	struct sigaction was;
 
 	sigemptyset(&act.sa_mask);
 	act.sa_flags = (int) SA_RESETHAND; /* a second Ctrl-C ends at once */
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) /* as nohup does */
+		sigaction(SIGHUP, &act, NULL);
+	signal(SIGXFSZ, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Say so where an interrupted run's checkpoint is about to be replaced; nothing else may be. */
+/*
+ * Find an earlier run's checkpoint where this one's will be, and say what becomes of it; nothing
+ * else may be there.
+ */
 static void
-notice_checkpoint(const NwTrainSettings *o)
+notice_checkpoint(Run *run)
 {
+	const NwTrainSettings *o = run->o;
+
 	if (o->resume || access(o->checkpoint, F_OK) != 0)
 		return;
 	if (!nw_checkpoint_is(o->checkpoint))
 		nw_fatal("\"%s\" is not a checkpoint of nwhead: it would be replaced, and removed at the "
 		         "end; name another --checkpoint",
 		         o->checkpoint);
-	nw_info(
-		"starting afresh: checkpoint \"%s\" of an earlier run will be replaced (--resume goes on from it)",
-		o->checkpoint);
+	run->earlier = nw_printf("%s.old", o->checkpoint);
+	nw_info("starting afresh: checkpoint \"%s\" of an earlier run will be \"%s\" until this one "
+	        "is complete (--resume goes on from it)",
+	        o->checkpoint, run->earlier);
 }
 
 /* Tell what the run works with. */
@@ -549,6 +581,20 @@ check_complete(Run *run, int loaded)
 		nw_fatal("checkpoint \"%s\" lacks weights that this network has", run->o->checkpoint);
 }
 
+/* Check that checkpoints of this network can be read again, with a best model in them. */
+static void
+check_size(Run *run)
+{
+	NwStates best = {0};
+
+	if (run->val.held != NULL)
+		nw_export_states(&run->model, &run->states, &best);
+	if (!nw_checkpoint_fits(&run->states, &best))
+		nw_fatal("this network is too large: its checkpoint would have more than 2 GiB, "
+		         "which an ONNX file cannot");
+	nw_states_free(&best);
+}
+
 /* Check that what the run makes can be written. */
 static void
 check_outputs(const NwTrainSettings *o)
@@ -575,7 +621,7 @@ nw_train(NwTrainSettings *o)
 	bool done;
 
 	check_outputs(o);
-	notice_checkpoint(o);
+	notice_checkpoint(&run);
 	run.dataset = nw_dataset_open(&o->dataset, true);
 	nw_validation_open(&run.val, o, run.dataset);
 	nw_dataset_whole(run.dataset); /* better now than in the middle of the work */
@@ -598,6 +644,7 @@ nw_train(NwTrainSettings *o)
 	catch_signals();
 	loaded = run.states.n;
 	g = build_step(&run);
+	check_size(&run);
 	if (o->resume)
 		check_complete(&run, loaded);
 	run.runner = nw_step_runner_new(run.rt, run.device, g);
@@ -618,6 +665,7 @@ nw_train(NwTrainSettings *o)
 	nw_states_free(&run.states);
 	nw_metas_free(&run.settings);
 	nw_metas_free(&was);
+	free(run.earlier);
 	nw_runtime_close(run.rt);
 	return done ? 0 : NW_EXIT_FAILED;
 }
