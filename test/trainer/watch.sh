@@ -36,22 +36,19 @@ dismiss() {
 	wait "$1"
 }
 
-# Kill a worker that is in the middle of a batch, and wait for the server to notice: slay NAME PID
+# Let every row that is written to emb take so long: pace SECONDS
+pace() {
+	sql "UPDATE pace SET seconds = $1"
+}
+
+# Kill a worker that is in the middle of a batch, as a pace of minutes keeps it; the server gives
+# the batch up: slay NAME PID
 slay() {
-	local i
-	for ((i = 0; i < 400; i++)); do
-		kill -STOP "$2" || return
-		if [ "$(sql "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$1' AND state = 'idle in transaction'
-				AND query LIKE '%pics\_nw\_queue%'")" = 1 ]; then
-			kill -KILL "$2"
-			wait "$2" 2>/dev/null
-			await 0 "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$1'"
-			return
-		fi
-		kill -CONT "$2"
-		sleep 0.01
-	done
-	return 1
+	await 1 "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$1' AND wait_event = 'PgSleep'" || return
+	kill -KILL "$2"
+	wait "$2" 2>/dev/null
+	sql "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '$1'" &&
+		await 0 "SELECT count(*) FROM pg_stat_activity WHERE application_name = '$1'"
 }
 
 # Wait until a worker has said something: tells NAME PATTERN
@@ -74,17 +71,16 @@ idle() {
 # the one stands still, wherever it is, while the other is killed.
 share_work() {
 	local a b
+	pace 600
 	worker one "${pics[@]}" --batch 3 --interval 600
 	a=$pid
-	slay one $a || return
-	is t "SELECT waiting > 100 FROM pics_nw_status" || return
+	slay one $a && is 200 "SELECT waiting FROM pics_nw_status" && pace 0.1 || return
 	worker one "${pics[@]}" --batch 3 --interval 600
 	a=$pid
-	await t "SELECT done > 0 FROM pics_nw_status" && kill -STOP $a || return
+	await t "SELECT done > 0 FROM pics_nw_status" && kill -STOP $a && pace 600 || return
 	worker two "${pics[@]}" --batch 1 --interval 600
 	b=$pid
-	slay two $b && is t "SELECT waiting > 0 FROM pics_nw_status" || return
-	kill -CONT $a
+	slay two $b && is t "SELECT waiting > 0 FROM pics_nw_status" && pace 0 && kill -CONT $a || return
 	worker two "${pics[@]}" --batch 3 --interval 600
 	b=$pid
 	await 0 "SELECT waiting FROM pics_nw_status" && idle one && idle two && dismiss $a && dismiss $b INT
@@ -108,9 +104,14 @@ watch_tables() {
 	t "--install" "${watch[@]}" "${pics[@]}" --install
 	t "and again" "${watch[@]}" "${pics[@]}" --install
 	sql "CREATE TRIGGER log_write AFTER INSERT OR UPDATE ON emb FOR EACH ROW EXECUTE FUNCTION log_write();
+		CREATE TABLE pace AS SELECT 0::float8 AS seconds;
+		GRANT SELECT ON pace TO PUBLIC;
+		CREATE FUNCTION take_time() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(seconds) FROM pace; RETURN NEW; END';
+		CREATE TRIGGER take_time BEFORE INSERT OR UPDATE ON emb FOR EACH ROW EXECUTE FUNCTION take_time();
 		INSERT INTO pics SELECT 40 + row_number() OVER (), kind, data FROM pics, generate_series(1, 4)" >>"$log" 2>&1
 	t "new rows are queued, and said to be" is '160|0|0' "SELECT waiting, done, bad FROM pics_nw_status"
 	t "two workers, killed and started again" share_work
+	pace 0
 	t "each row once, also those of before" is '200|200|200' "SELECT (SELECT count(*) FROM emb), count(*), count(DISTINCT id) FROM writes"
 	t "by its own picture" right_vectors 200
 	t "nothing waits" is '0|200|0' "SELECT waiting, done, bad FROM pics_nw_status"
