@@ -29,7 +29,7 @@
 static const volatile void *live[SLOTS];
 static uint32_t used[SLOTS]; /* slots in the order of their use */
 static uint32_t n_used;
-static bool watching;
+static _Thread_local bool watching; /* not what the fuzzer's own threads allocate */
 
 static sigjmp_buf back;
 static int first_free; /* descriptor; those from here on are the program's */
