@@ -85,7 +85,8 @@ foreach my $engine (qw(auto executor))
 }
 is(checks('index', 'SELECT nw_predict(e, \'rows\') FROM queries'), 20, 'index: once for each of many searches');
 
-# and the statistics count a search as one scan
+# and the statistics count a search as one scan; backends report theirs when they end
+$node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = \'client backend\'');
 $node->safe_psql('postgres', 'SELECT pg_stat_reset_single_table_counters(\'rows_nw\'::regclass)');
 $node->psql('postgres', "SET nwhead.engine = index; SELECT nw_predict('[1,2,3]'::vector, 'rows');");
 ok($node->poll_query_until('postgres', 'SELECT idx_scan = 1 FROM pg_stat_user_indexes WHERE indexrelname = \'rows_nw\''),
