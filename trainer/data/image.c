@@ -3,6 +3,7 @@
  */
 #include <stdio.h> /* before jpeglib.h, which needs it */
 
+#include <fcntl.h>
 #include <jpeglib.h>
 #include <math.h>
 #include <png.h>
@@ -11,6 +12,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -254,13 +257,15 @@ is_png(const uint8_t *data, size_t len)
 bool
 nw_image_is_at(const char *path)
 {
-	FILE *f = fopen(path, "rbe");
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody need write to a pipe yet */
+	struct stat st;
 	uint8_t start[8];
-	size_t n = f ? fread(start, 1, sizeof(start), f) : 0;
+	ssize_t n =
+		fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read(fd, start, sizeof(start)) : 0;
 
-	if (f)
-		fclose(f);
-	return is_jpeg(start, n) || is_png(start, n);
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && (is_jpeg(start, (size_t) n) || is_png(start, (size_t) n));
 }
 
 /*
