@@ -47,35 +47,61 @@ nohup_run() {
 		cmp "$work/whole.onnx" "$work/nohup.onnx"
 }
 
-# Whoever forgets --resume, and stops the new run at once, still has the old checkpoint; a new
-# run that ends well leaves none.
-forgotten_resume() {
-	local b=$work/forgotten.onnx run=("${small[@]}" "${quick[@]}" --steps 60) status=0
-	rm -f "$b"*
-	oddly signal-2 "${run[@]}" --checkpoint-every 20 --out "$b"
-	cp "$b.ckpt" "$work/first.ckpt" || return
-	oddly signal-2 "${run[@]}" --checkpoint-every 3 --out "$b" 2>"$work/forgotten.txt" || status=$?
-	cat "$work/forgotten.txt"
-	[ $status = 1 ] && grep -q 'afresh: .* will be ".*forgotten.onnx.ckpt.old" until' "$work/forgotten.txt" &&
-		cmp "$work/first.ckpt" "$b.ckpt.old" && ! cmp -s "$work/first.ckpt" "$b.ckpt" || return
-	cp "$b.ckpt.old" "$b.ckpt" && rm "$b.ckpt.old" &&
-		"$nwhead" train "${run[@]}" --out "$work/whole.onnx" &&
-		"$nwhead" train "${run[@]}" --out "$b" --resume && cmp "$work/whole.onnx" "$b" || return
-	cp "$work/first.ckpt" "$b.ckpt" && "$nwhead" train "${run[@]}" --checkpoint-every 20 --out "$b" &&
-		[ "$(echo "$b"*)" = "$b" ]
+# A signal that was turned off ends nothing.
+ignored_signal() {
+	local run=("${small[@]}" "${quick[@]}" --steps 30)
+	rm -f "$work/ignored.onnx"*
+	"$nwhead" train "${run[@]}" --out "$work/whole.onnx" &&
+		(trap '' INT && oddly signal-2 "${run[@]}" --checkpoint-every 7 --out "$work/ignored.onnx") &&
+		cmp "$work/whole.onnx" "$work/ignored.onnx"
 }
 
-# A link stays one: what is written goes where it leads.
+# Whoever forgets --resume still has the checkpoint and the log; with --fresh they are replaced.
+forgotten_resume() {
+	local b=$work/forgotten.onnx run=("${small[@]}" "${quick[@]}" --steps 60 --log-every 1) status=0
+	rm -f "$b"*
+	oddly signal-2 "${run[@]}" --checkpoint-every 20 --out "$b" --log "$b.log"
+	cp "$b.ckpt" "$work/first.ckpt" && cp "$b.log" "$work/first.log" && [ -s "$b.log" ] || return
+	"$nwhead" train "${run[@]}" --out "$b" --log "$b.log" 2>"$work/forgotten.txt" || status=$?
+	cat "$work/forgotten.txt"
+	[ $status = 1 ] && [ ! -e "$b" ] && cmp "$work/first.ckpt" "$b.ckpt" && cmp "$work/first.log" "$b.log" &&
+		grep -q 'checkpoint of an earlier run, ".*forgotten.onnx.ckpt": --resume goes on from it, --fresh replaces it$' \
+			"$work/forgotten.txt" || return
+	"$nwhead" train "${run[@]}" --out "$work/whole.onnx" &&
+		"$nwhead" train "${run[@]}" --out "$b" --resume && cmp "$work/whole.onnx" "$b" || return
+	cp "$work/first.ckpt" "$b.ckpt" && "$nwhead" train "${run[@]}" --fresh --checkpoint-every 20 --out "$b" &&
+		cmp "$work/whole.onnx" "$b" && [ ! -e "$b.ckpt" ]
+}
+
+# A link stays one: what is written, or removed, is what it leads to.
 linked() {
 	local d=$work/elsewhere
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 2 --out "$work/link.onnx" --checkpoint "$work/link.ckpt")
 	rm -rf "$d" "$work"/link.{onnx,ckpt} && mkdir "$d" && ln -s elsewhere/model "$work/link.onnx" &&
 		ln -s "$d/kept" "$work/link.ckpt" || return
-	for _ in 1 2; do
-		"$nwhead" train "${small[@]}" "${quick[@]}" --steps 2 --out "$work/link.onnx" --checkpoint "$work/link.ckpt" \
-			--keep-checkpoint &&
-			[ -L "$work/link.onnx" ] && [ -s "$d/model" ] && [ -L "$work/link.ckpt" ] && [ -s "$d/kept" ] || return
-		rm -f "$work/link.ckpt" && mv "$d/kept" "$d/other" && ln -s "$d/kept" "$work/link.ckpt"
-	done
+	"${run[@]}" --keep-checkpoint && [ -L "$work/link.onnx" ] && [ -s "$d/model" ] && [ -L "$work/link.ckpt" ] &&
+		[ -s "$d/kept" ] && cp "$d/kept" "$work/kept.ckpt" || return
+	"${run[@]}" --keep-checkpoint --fresh && [ -L "$work/link.ckpt" ] && cmp "$d/kept" "$work/kept.ckpt" || return
+	"${run[@]}" --fresh && [ -L "$work/link.onnx" ] && [ -L "$work/link.ckpt" ] && [ "$(ls "$d")" = model ]
+}
+
+# Links that lead nowhere are refused, and stay.
+lost_links() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 2)
+	rm -f "$work"/{circle,gone}.onnx
+	ln -s circle.onnx "$work/circle.onnx" && ln -s no-such-folder/model "$work/gone.onnx"
+	fails "a link to itself" 1 'could not follow link ".*circle.onnx": Too many levels' "${run[@]}" --out "$work/circle.onnx"
+	fails "a link into no folder" 1 'could not follow link ".*gone.onnx": No such file' "${run[@]}" --out "$work/bad.onnx" \
+		--checkpoint "$work/gone.onnx"
+	t "the links are as they were" test -L "$work/circle.onnx" -a -L "$work/gone.onnx"
+}
+
+# A log may go to a pipe; a model and a checkpoint may not.
+piped() {
+	local run=("$nwhead" train "${small[@]}" "${quick[@]}" --steps 3 --out "$work/piped-log.onnx")
+	[ "$(timeout 60 "${run[@]}" --log /dev/stdout --log-every 1 | grep -c '"loss"')" = 3 ] || return
+	rm -f "$work/pipe" && mkfifo "$work/pipe" || return
+	! timeout 60 "${run[@]}" --checkpoint "$work/pipe" 2>"$work/piped.txt" && grep 'pipe" is not a regular file$' "$work/piped.txt"
 }
 
 # Pictures are never what a run writes.
@@ -110,8 +136,13 @@ mishaps() {
 	t "a pipe that nobody reads" closed_pipe
 	t "a lost terminal, then --resume: the same bytes" interrupted HUP --head fc --queries 32
 	t "a lost terminal, with nohup" nohup_run
+	t "a signal that was turned off" ignored_signal
 	t "--resume forgotten" forgotten_resume
 	t "links" linked
+	lost_links
+	t "pipes" piped
+	fails "--resume and --fresh" 2 'only one of --resume and --fresh can be given' "$nwhead" train "${small[@]}" \
+		--out "$work/bad.onnx" --resume --fresh
 	written_over_pictures
 	weights_elsewhere
 	"$python" -W ignore "$here/make_backbone.py" "$work/nan.onnx" 13 nan >>"$log" 2>&1

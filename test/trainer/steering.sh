@@ -103,7 +103,7 @@ interrupted_look() {
 		--val-idx "$work/crowd-images.gz" "$work/crowd-labels.gz")
 	rm -f "$work"/look.*
 	"$bin/test-makeimages" idx "$work/crowd" 20000 4 16 && "${run[@]}" --out "$work/whole.onnx" || return
-	"${run[@]}" --out "$work/look.onnx" --log "$work/look.json" &
+	env --default-signal=INT "${run[@]}" --out "$work/look.onnx" --log "$work/look.json" &
 	pid=$!
 	for ((i = 0; i < 600; i++)); do
 		grep -qs '"step":10,"loss"' "$work/look.json" && break
@@ -487,8 +487,8 @@ steering() {
 	t "where there was one look, the best model is the last" cmp "$work/folder.best.onnx" "$work/folder.onnx"
 	t "a network whose exported batch is fixed" fixed_batch
 	t "stopping early" early_stop
-	t "Ctrl-C, then --resume: the same bytes, also of the best" interrupted INT "${held[@]}" --val-every 10
-	t "the same by AdamW, clipped, along a cosine" interrupted INT --val-share 0.2 --val-every 10 --kernel hypersphere \
+	t "Ctrl-C, then --resume: the same bytes, also of the best" interrupted INT "${held[@]}" --val-every 5
+	t "the same by AdamW, clipped, along a cosine" interrupted INT --val-share 0.2 --val-every 5 --kernel hypersphere \
 		--optimizer adamw --clip 1 --schedule cosine --warmup 5
 	t "kill -9 likewise" interrupted KILL --val-share 0.2 --val-every 5 --best-by error --head fc --queries 32
 	t "Ctrl-C in the middle of a look, then --resume" interrupted_look

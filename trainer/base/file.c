@@ -102,7 +102,10 @@ nw_read_file(const char *path, NwBuf *into)
 		nw_fatal("could not read \"%s\": %s", path, strerror(errno));
 }
 
-/* Write a path as one without links, where the file itself need not be; NULL without its folder. */
+/*
+ * Write a path as one without links, where the file itself need not be; NULL, with errno set,
+ * without its folder, and where links lead in a circle.
+ */
 static char *
 resolved(const char *path)
 {
@@ -116,6 +119,7 @@ resolved(const char *path)
 		char *whole = dir ? nw_printf("%s/%s", dir, basename(again)) : NULL;
 		char target[PATH_MAX];
 		ssize_t len = whole ? readlink(whole, target, sizeof(target) - 1) : -1;
+		int saved = errno;
 
 		free(at);
 		free(again);
@@ -123,6 +127,7 @@ resolved(const char *path)
 		if (len < 0)
 		{
 			free(dir);
+			errno = saved;
 			return whole;
 		}
 		target[len] = 0;
@@ -131,17 +136,27 @@ resolved(const char *path)
 		free(whole);
 	}
 	free(at);
+	errno = ELOOP;
 	return NULL;
 }
 
-/* Name the file that is written for a path: the one that a link leads to, or would; to be freed. */
+/*
+ * Name the file that is written for a path: the one that a link leads to, or would; to be freed.
+ * NULL, with errno set, where a link leads nowhere.
+ */
 static char *
 behind_link(const char *path)
 {
 	struct stat st;
-	char *file = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? resolved(path) : NULL;
 
-	return file ? file : nw_strdup(path);
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? resolved(path) : nw_strdup(path);
+}
+
+/* Say that a link leads nowhere; errno tells why. */
+static char *
+lost_link(const char *path)
+{
+	return nw_printf("could not follow link \"%s\": %s", path, strerror(errno));
 }
 
 /* Make a rename in a folder survive a crash. */
@@ -174,11 +189,15 @@ char *
 nw_try_write_file(const char *path, const void *data, size_t len)
 {
 	char *file = behind_link(path);
-	char *tmp = temporary(file);
+	char *tmp;
 	const char *p = data;
-	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	const char *what = "create";
+	int fd;
 
+	if (file == NULL)
+		return lost_link(path);
+	tmp = temporary(file);
+	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0)
 		goto fail;
 	what = "write";
@@ -231,18 +250,33 @@ nw_write_file(const char *path, const void *data, size_t len)
 		nw_fatal("%s", why);
 }
 
+/* Remove a file, the one that a link leads to. */
+void
+nw_remove_file(const char *path)
+{
+	char *file = behind_link(path);
+
+	if (file != NULL)
+		unlink(file);
+	free(file);
+}
+
 /* Find out before hours of work that a file can be written where it shall go. */
 void
 nw_check_writable(const char *path)
 {
 	char *file = behind_link(path);
-	char *tmp = temporary(file);
-	char *dir = dirname(file);
+	char *tmp;
+	char *dir;
 	struct stat st;
 	int fd;
 
+	if (file == NULL)
+		nw_fatal("%s", lost_link(path));
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		nw_fatal("\"%s\" is not a regular file", path);
+	tmp = temporary(file);
+	dir = dirname(file);
 	if (access(dir, W_OK) != 0)
 		nw_fatal("could not write to folder \"%s\": %s", dir, strerror(errno));
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

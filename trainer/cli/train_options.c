@@ -66,6 +66,7 @@ enum
 	OPT_CHECKPOINT,
 	OPT_EVERY,
 	OPT_RESUME,
+	OPT_FRESH,
 	OPT_LOG,
 	OPT_LOG_EVERY,
 	OPT_PROFILE,
@@ -175,6 +176,7 @@ static const NwOption options[] = {
 	{"checkpoint-every", OPT_EVERY, "N", "steps (1000)", NULL},
 	{"resume", OPT_RESUME, NULL,
      "go on from the checkpoint, to the same result, or with more --steps", NULL},
+	{"fresh", OPT_FRESH, NULL, "begin anew where a checkpoint is, and replace it", NULL},
 	{"log", OPT_LOG, "FILE",
      "JSON lines: step, loss, accuracy, lr, images_per_second; val_error, val_ece, val_nll", NULL},
 	{"log-every", OPT_LOG_EVERY, "N", "steps from one line to the next (50)", NULL},
@@ -394,6 +396,9 @@ take(void *into, int code)
 		case OPT_RESUME:
 			o->resume = true;
 			break;
+		case OPT_FRESH:
+			o->fresh = true;
+			break;
 		case OPT_LOG:
 			o->log = optarg;
 			break;
@@ -546,6 +551,8 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 	check_update(o);
 	if (o->steps > 0 && o->epochs > 0)
 		nw_usage_error(WHO, "only one of --steps and --epochs can be given");
+	if (o->resume && o->fresh)
+		nw_usage_error(WHO, "only one of --resume and --fresh can be given");
 	check_validation(o);
 	if (o->checkpoint == NULL)
 		o->checkpoint = nw_printf("%s.ckpt", o->out);

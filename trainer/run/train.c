@@ -77,8 +77,6 @@ typedef struct Run
 	NwValidation val;
 	NwTrainLog log;
 	NwProgressBar bar;
-	char *earlier; /* where an earlier run's checkpoint goes; NULL where there is none */
-	bool moved;    /* and is */
 	bool kept;     /* the last checkpoint could be written */
 	double smooth; /* the loss, smoothed; 0 before the first step */
 	char note[96]; /* beside the bar */
@@ -273,10 +271,7 @@ end_wrecked(Run *run, const char *what, int64_t step)
 	nw_fatal("%s no longer a number at step %lld: try a smaller --lr", what, (long long) step);
 }
 
-/*
- * Keep the states so that the run can go on from here; why not (to be freed), else NULL.  An
- * earlier run's checkpoint is put aside before the first one takes its place.
- */
+/* Keep the states so that the run can go on from here; why not (to be freed), else NULL. */
 static char *
 save_checkpoint(Run *run, int64_t step)
 {
@@ -286,10 +281,6 @@ save_checkpoint(Run *run, int64_t step)
 	for (int i = 0; i < run->states.n; i++)
 		if (!nw_all_finite(run->states.item[i].data, nw_shape_size(&run->states.item[i].shape)))
 			end_wrecked(run, "a weight is", step);
-	if (run->earlier && !run->moved && rename(run->o->checkpoint, run->earlier) != 0)
-		return nw_printf("could not rename \"%s\" to \"%s\": %s", run->o->checkpoint, run->earlier,
-		                 strerror(errno));
-	run->moved = run->earlier != NULL;
 	why =
 		nw_checkpoint_save(run->o->checkpoint, &run->states, &run->val.best, &run->settings, step);
 	run->kept = why == NULL;
@@ -472,6 +463,7 @@ train(Run *run, int64_t first)
 
 		if (why != NULL)
 			nw_fatal("interrupted after step %lld, and %s", (long long) step, why);
+		export_best(run);
 		nw_info("interrupted after step %lld; checkpoint kept in \"%s\", go on with --resume",
 		        (long long) step, o->checkpoint);
 		return false;
@@ -497,9 +489,7 @@ finish(Run *run)
 	export_best(run);
 	export_model(run, o->out, &run->states, b->seen, &b->last);
 	if (!o->keep_checkpoint)
-		unlink(o->checkpoint);
-	if (run->moved)
-		unlink(run->earlier);
+		nw_remove_file(o->checkpoint);
 }
 
 /*
@@ -509,38 +499,35 @@ finish(Run *run)
 static void
 catch_signals(void)
 {
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction act = {.sa_handler = on_signal};
 	struct sigaction was;
 
 	sigemptyset(&act.sa_mask);
-	act.sa_flags = (int) SA_RESETHAND; /* a second Ctrl-C ends at once */
-	sigaction(SIGINT, &act, NULL);
-	sigaction(SIGTERM, &act, NULL);
-	if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN) /* as nohup does */
-		sigaction(SIGHUP, &act, NULL);
+	act.sa_flags = (int) SA_RESETHAND;        /* a second Ctrl-C ends at once */
+	for (int i = 0; i < NW_LENGTH(ends); i++) /* but for one that nohup, say, has turned off */
+		if (sigaction(ends[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+			sigaction(ends[i], &act, NULL);
 	signal(SIGXFSZ, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/*
- * Find an earlier run's checkpoint where this one's will be, and say what becomes of it; nothing
- * else may be there.
+/* Check that a run that starts afresh replaces no file, but a checkpoint where that is asked for.
  */
 static void
-notice_checkpoint(Run *run)
+check_checkpoint(const NwTrainSettings *o)
 {
-	const NwTrainSettings *o = run->o;
-
 	if (o->resume || access(o->checkpoint, F_OK) != 0)
 		return;
 	if (!nw_checkpoint_is(o->checkpoint))
 		nw_fatal("\"%s\" is not a checkpoint of nwhead: it would be replaced, and removed at the "
 		         "end; name another --checkpoint",
 		         o->checkpoint);
-	run->earlier = nw_printf("%s.old", o->checkpoint);
-	nw_info("starting afresh: checkpoint \"%s\" of an earlier run will be \"%s\" until this one "
-	        "is complete (--resume goes on from it)",
-	        o->checkpoint, run->earlier);
+	if (!o->fresh)
+		nw_fatal(
+			"there is a checkpoint of an earlier run, \"%s\": --resume goes on from it, --fresh "
+			"replaces it",
+			o->checkpoint);
 }
 
 /* Tell what the run works with. */
@@ -621,7 +608,7 @@ nw_train(NwTrainSettings *o)
 	bool done;
 
 	check_outputs(o);
-	notice_checkpoint(&run);
+	check_checkpoint(o);
 	run.dataset = nw_dataset_open(&o->dataset, true);
 	nw_validation_open(&run.val, o, run.dataset);
 	nw_dataset_whole(run.dataset); /* better now than in the middle of the work */
@@ -665,7 +652,6 @@ nw_train(NwTrainSettings *o)
 	nw_states_free(&run.states);
 	nw_metas_free(&run.settings);
 	nw_metas_free(&was);
-	free(run.earlier);
 	nw_runtime_close(run.rt);
 	return done ? 0 : NW_EXIT_FAILED;
 }

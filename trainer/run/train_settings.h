@@ -78,6 +78,7 @@ typedef struct NwTrainSettings
 	const char *checkpoint;   /* file to go on from */
 	int64_t checkpoint_every; /* steps */
 	bool resume;              /* go on from the checkpoint */
+	bool fresh;               /* replace an earlier run's */
 	const char *log;          /* file of JSON lines, or NULL */
 	int64_t log_every;        /* steps */
 	const char *profile;      /* where ONNX Runtime's goes, or NULL */
