@@ -122,6 +122,7 @@ watch_tables() {
 	watch_rights
 	watch_models
 	watch_own_column
+	watch_one_table
 	watch_files
 	watch_gone
 	watch_refused
@@ -266,6 +267,28 @@ watch_own_column() {
 	t "a picture that is gone, and a bad one" "${watch[@]}" "${own[@]}" --once
 	t "take their embeddings along" is '62|0|62|1' "SELECT count(\"vec'tor\"), count(\"vec'tor\") FILTER (WHERE n = 1 OR \"da\"\"ta\" IS NULL),
 		(SELECT done FROM \"od d\".\"Pic\"\"s_nw_status\"), (SELECT bad FROM \"od d\".\"Pic\"\"s_nw_status\") FROM \"od d\".\"Pic\"\"s\""
+}
+
+# The rows of the table of images are not ours to delete.
+watch_one_table() {
+	local run=("${watch[@]}" --model "$work/learned.onnx" --from-table one --image data)
+	sql "CREATE TABLE one (id bigint PRIMARY KEY, label text, embedding vector(16), data bytea, note text);
+		INSERT INTO one SELECT id, kind, NULL, data, 'mine' FROM pics WHERE id <= 3 AND data IS NOT NULL" >>"$log" 2>&1
+	fails "images and rows of embeddings in one table" 1 'table public.one has the images.*: name another --table, or give --embedding' \
+		"${run[@]}" --table public.one --install
+	t "nothing is made" is t "SELECT to_regclass('one_nw_queue') IS NULL"
+	t "another table" "${run[@]}" --table elsewhere --install
+	t "is filled" "${run[@]}" --table elsewhere --once
+	sql "DO \$\$ BEGIN EXECUTE format('COMMENT ON TABLE one_nw_queue IS %L', replace(obj_description('one_nw_queue'::regclass),
+			'public.elsewhere', 'public.one')); END \$\$;
+		COMMENT ON COLUMN one.embedding IS 'nwhead model: learned sha256:$(sha256sum <"$work/learned.onnx" | cut -d' ' -f1)';
+		UPDATE one SET data = NULL WHERE id = 1; UPDATE one SET data = 'no image' WHERE id = 2" >>"$log" 2>&1
+	fails "a watch of one table from before" 1 'table public.one has the images' "${run[@]}" --table one --once
+	t "deletes no row" is '3|2' "SELECT count(*), count(*) FILTER (WHERE note = 'mine' AND id < 3) FROM one"
+	t "and can be removed" "${run[@]}" --table one --uninstall
+	t "for a column" "${run[@]}" --install
+	t "of its own" "${run[@]}" --once
+	t "which keeps all rows" is '3|1' "SELECT count(*), count(embedding) FROM one"
 }
 
 # The table has paths of files.
