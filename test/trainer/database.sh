@@ -317,6 +317,7 @@ embed_everyday() {
 	t "each once" is 400 "SELECT count(*) FROM numbers"
 	embed_bad_pictures "$n"
 	embed_from_rows
+	embed_onto_source
 	embed_nothing
 }
 
@@ -369,6 +370,19 @@ embed_from_rows() {
 	sql "INSERT INTO coded SELECT 'x' || left(id, 8), data FROM coded LIMIT 1" >>"$log" 2>&1
 	t "and another one" "${from[@]}" --skip-existing
 	t "by no operator of the search path" is '5|0' "SELECT count(*), (SELECT count(*) FROM trapped) FROM from_coded"
+}
+
+# The table that the images are in is none for their embeddings.
+embed_onto_source() {
+	local option own=("${embed[@]}" --model "$work/learned.onnx" --from-table own --image data --label label)
+	sql "CREATE TABLE own AS SELECT id, kind::text AS label, NULL::vector(16) AS embedding, data FROM pictures WHERE data <> 'no image'" \
+		>>"$log" 2>&1
+	for option in --replace --append --skip-existing; do
+		fails "the table of the images, $option" 1 'table "public.own" is the one that the images are in: name another --table' \
+			"${own[@]}" --table public.own $option
+	done
+	fails "with a name of its own" 1 'table "own" is the one that the images are in' "${own[@]}" --table own
+	t "it stays as it is" is '69|69|0' "SELECT count(*), count(data), count(embedding) FROM own"
 }
 
 # Sources without anything in them.

@@ -115,6 +115,27 @@ register_set(const Run *run, const NwEmbeddingTable *t, const char *set, bool la
 	free(told);
 }
 
+/* Say whether two names are of the same relation, which is there. */
+static bool
+same_relation(PGconn *c, const char *a, const char *b)
+{
+	char *first = nw_pg_relation(c, a);
+	char *second = nw_pg_relation(c, b);
+	bool same = first && second && strcmp(first, second) == 0;
+
+	free(first);
+	free(second);
+	return same;
+}
+
+/* Refuse to write to the table that the images are in. */
+static void
+check_source(const Run *run, const char *name, const char *option)
+{
+	if (run->o->dataset.table && same_relation(run->conn, run->o->dataset.table, name))
+		nw_fatal("table \"%s\" is the one that the images are in: name another %s", name, option);
+}
+
 /* Write an FC head as a table of its own, one row for each class, and register it. */
 static void
 write_head(const Run *run)
@@ -326,6 +347,7 @@ nw_embed(NwEmbedSettings *o)
 	run.embedder = nw_embedder_open(rt, run.device, &o->model);
 	run.fitted = nw_fitted_new(run.dataset, &run.embedder->pre, 0);
 	run.conn = nw_pg_connect(o->dataset.dsn);
+	check_source(&run, o->table, "--table");
 	if (o->set)
 		free(nw_pg_extension(run.conn, "nwhead")); /* better now than after the work */
 	embed_all(&run);
