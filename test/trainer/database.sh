@@ -134,6 +134,10 @@ embed_heads() {
 	t "replaces a head" noted "$second" only_head
 	t "by the new one" is '4|t' "SELECT count(*), (SELECT avg((nw_predict(embedding, 'only_head') =
 		nw_predict(embedding, 'fc_head'))::int) < 1 FROM mine) FROM only_head"
+	fails "--kernel without a set" 2 '--kernel goes with --set' "${fc[@]}" --table third_fc --kernel dot
+	fails "--tau without a set" 2 '--tau goes with --set' "${fc[@]}" --table third_fc --tau 2
+	t "both with --into-new-set" "${fc[@]}" --into-new-set new_fc --kernel cosine --tau 0.5
+	t "are the new set's" is 'cosine|0.5' "SELECT kernel, tau FROM nw_sets WHERE name = 'new_fc'"
 }
 
 # A set of a model that was trained with a kernel has it, and judges as PyTorch does: evaluated KERNEL TAU

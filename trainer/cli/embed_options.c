@@ -137,6 +137,8 @@ nw_embed_options(int argc, char **argv, NwEmbedSettings *o)
 	}
 	if (o->table == NULL)
 		nw_usage_error(WHO, "--table must be given");
+	if (o->set == NULL && (o->kernel || o->tau > 0))
+		nw_usage_error(WHO, "--%s goes with --set", o->kernel ? "kernel" : "tau");
 	if (o->head_set && strcmp(o->head_set, o->table) == 0)
 		nw_usage_error(WHO, "--head-set and --table cannot be the same table");
 	if (o->head_set && o->set && strcmp(o->head_set, o->set) == 0)
