@@ -79,6 +79,7 @@ in_database() {
 		t "an FC model" "${embed[@]}" --model "$work/learned-fc.onnx" "${small[@]}" --table fc --set fc
 		t "its head is a set" is 'dot|4' "SELECT kernel, (SELECT count(*) FROM fc_head) FROM nw_sets WHERE name = 'fc_head'"
 		t "the head predicts" is t "SELECT avg((nw_predict(embedding, 'fc_head') = label)::int) > 0.9 FROM fc"
+		embed_heads
 		t "images without classes as a set" "${embed[@]}" --model "$work/learned.onnx" --images "$work/photos/class-1" \
 			--table plain --set plain --replace
 		t "it has no label" is t "SELECT label IS NULL FROM nw_sets WHERE name = 'plain'"
@@ -87,6 +88,56 @@ in_database() {
 		t "and no table for that either" is t "SELECT to_regclass('other') IS NULL"
 	fi
 	kill_
+}
+
+# An FC head goes to a table of its own, and no rows of others are deleted for it.
+embed_heads() {
+	local fc=("${embed[@]}" --model "$work/learned-fc.onnx" "${small[@]}" --per-class 3)
+	local other=("${embed[@]}" --model "$work/other-fc.onnx" "${small[@]}" --per-class 3)
+	local first second
+	first="nwhead model: learned-fc sha256:$(sha256sum <"$work/learned-fc.onnx" | cut -d' ' -f1)"
+	second="nwhead model: other-fc sha256:$(sha256sum <"$work/other-fc.onnx" | cut -d' ' -f1)"
+	fails "head and embeddings in one table" 2 '--head-set and --table cannot be the same table' "${fc[@]}" --table mine \
+		--head-set mine
+	fails "by another name of it" 1 'table "public.mine" cannot have both .*: give another --head-set' "${fc[@]}" --table mine \
+		--head-set public.mine
+	fails "by the usual name of a head" 1 'table "mine_head" cannot have both' "${fc[@]}" --table mine_head --set mine
+	fails "head and embeddings as one set" 2 '--head-set and --set cannot be the same set' "${fc[@]}" --table a --set b --head-set b
+	t "and no table for any of these" is 't|t' "SELECT to_regclass('mine') IS NULL, to_regclass('mine_head') IS NULL"
+	t "embeddings by the name of a head" "${fc[@]}" --table mine_head --set theirs
+	fails "are not taken for one" 1 'table "mine_head" has rows that are no FC head: give another --head-set' "${fc[@]}" \
+		--table mine --set mine
+	fails "not even with --replace" 1 'table "mine_head" has rows that are no FC head' "${fc[@]}" --table mine --set mine --replace
+	fails "nor with --into-new-set" 1 'mine_head is there already: --into-new-set wants a name that is free' "${fc[@]}" \
+		--into-new-set mine
+	t "and stay" is '12|t' "SELECT count(*), to_regclass('mine') IS NULL FROM mine_head"
+	t "embeddings of files" "${embed[@]}" --model "$work/learned-fc.onnx" --images "$work/photos" --table files_head
+	fails "are none either" 1 'table "files_head" has rows that are no FC head: give another --head-set' "${embed[@]}" \
+		--model "$work/learned-fc.onnx" --images "$work/photos" --table files --set files
+	t "a head by a name of its own" "${fc[@]}" --table mine --set mine --head-set only_head
+	sql "CREATE TABLE places AS SELECT id, ctid AS place FROM only_head" >>"$log" 2>&1
+	t "a second table of the model" "${fc[@]}" --table second --set second --head-set only_head
+	t "and rows that are added" "${embed[@]}" --model "$work/learned-fc.onnx" "${small[@]}" --per-class 4 --table second \
+		--set second --head-set only_head --skip-existing
+	t "have the same head" is '4|28' "SELECT count(*), (SELECT count(*) FROM second) FROM only_head h JOIN places p
+		ON p.id = h.id AND p.place = h.ctid"
+	fails "one that is there with --into-new-set" 1 'only_head is there already' "${fc[@]}" --into-new-set new --head-set only_head
+	fails "the head of another model" 1 \
+		'table "only_head" has rows that are not this model.s FC head: give --replace or another --head-set' "${other[@]}" \
+		--table third_fc --set third_fc --head-set only_head
+	t "stays" noted "$first" only_head
+	sql "SELECT nw_register('taken', 'mine')" >>"$log" 2>&1
+	fails "a set of another table" 1 'already registered' "${fc[@]}" --table third_fc --set third_fc --head-set taken
+	t "stays, too" is 'public.mine|t|t' "SELECT relation, to_regclass('taken') IS NULL, to_regclass('third_fc') IS NULL
+		FROM nw_sets WHERE name = 'taken'"
+	t "--replace" "${other[@]}" --table mine --set mine --head-set only_head --replace
+	t "replaces a head" noted "$second" only_head
+	t "by the new one" is '4|t' "SELECT count(*), (SELECT avg((nw_predict(embedding, 'only_head') =
+		nw_predict(embedding, 'fc_head'))::int) < 1 FROM mine) FROM only_head"
+	fails "--kernel without a set" 2 '--kernel goes with --set' "${fc[@]}" --table third_fc --kernel dot
+	fails "--tau without a set" 2 '--tau goes with --set' "${fc[@]}" --table third_fc --tau 2
+	t "both with --into-new-set" "${fc[@]}" --into-new-set new_fc --kernel cosine --tau 0.5
+	t "are the new set's" is 'cosine|0.5' "SELECT kernel, tau FROM nw_sets WHERE name = 'new_fc'"
 }
 
 # A set of a model that was trained with a kernel has it, and judges as PyTorch does: evaluated KERNEL TAU
@@ -256,6 +307,8 @@ in_cluster() {
 database() {
 	"$nwhead" train "${small[@]}" "${quick[@]}" --steps 200 --head fc --queries 64 --out "$work/learned-fc.onnx" \
 		>>"$log" 2>&1
+	"$nwhead" train "${small[@]}" "${quick[@]}" --steps 2 --seed 9 --head fc --queries 64 --out "$work/other-fc.onnx" \
+		>>"$log" 2>&1
 	for kind in open nan; do
 		"$python" -W ignore "$here/make_backbone.py" "$work/$kind.onnx" 13 $kind >>"$log" 2>&1
 	done
@@ -317,6 +370,7 @@ embed_everyday() {
 	t "each once" is 400 "SELECT count(*) FROM numbers"
 	embed_bad_pictures "$n"
 	embed_from_rows
+	embed_onto_source
 	embed_nothing
 }
 
@@ -369,6 +423,19 @@ embed_from_rows() {
 	sql "INSERT INTO coded SELECT 'x' || left(id, 8), data FROM coded LIMIT 1" >>"$log" 2>&1
 	t "and another one" "${from[@]}" --skip-existing
 	t "by no operator of the search path" is '5|0' "SELECT count(*), (SELECT count(*) FROM trapped) FROM from_coded"
+}
+
+# The table that the images are in is none for their embeddings.
+embed_onto_source() {
+	local option own=("${embed[@]}" --model "$work/learned.onnx" --from-table own --image data --label label)
+	sql "CREATE TABLE own AS SELECT id, kind::text AS label, NULL::vector(16) AS embedding, data FROM pictures WHERE data <> 'no image'" \
+		>>"$log" 2>&1
+	for option in --replace --append --skip-existing; do
+		fails "the table of the images, $option" 1 'table "public.own" is the one that the images are in: name another --table' \
+			"${own[@]}" --table public.own $option
+	done
+	fails "with a name of its own" 1 'table "own" is the one that the images are in' "${own[@]}" --table own
+	t "it stays as it is" is '69|69|0' "SELECT count(*), count(data), count(embedding) FROM own"
 }
 
 # Sources without anything in them.

@@ -122,7 +122,9 @@ watch_tables() {
 	watch_rights
 	watch_models
 	watch_own_column
+	watch_one_table
 	watch_files
+	watch_away
 	watch_gone
 	watch_refused
 	watch_locks
@@ -268,6 +270,28 @@ watch_own_column() {
 		(SELECT done FROM \"od d\".\"Pic\"\"s_nw_status\"), (SELECT bad FROM \"od d\".\"Pic\"\"s_nw_status\") FROM \"od d\".\"Pic\"\"s\""
 }
 
+# The rows of the table of images are not ours to delete.
+watch_one_table() {
+	local run=("${watch[@]}" --model "$work/learned.onnx" --from-table one --image data)
+	sql "CREATE TABLE one (id bigint PRIMARY KEY, label text, embedding vector(16), data bytea, note text);
+		INSERT INTO one SELECT id, kind, NULL, data, 'mine' FROM pics WHERE id <= 3 AND data IS NOT NULL" >>"$log" 2>&1
+	fails "images and rows of embeddings in one table" 1 'table public.one has the images.*: name another --table, or give --embedding' \
+		"${run[@]}" --table public.one --install
+	t "nothing is made" is t "SELECT to_regclass('one_nw_queue') IS NULL"
+	t "another table" "${run[@]}" --table elsewhere --install
+	t "is filled" "${run[@]}" --table elsewhere --once
+	sql "DO \$\$ BEGIN EXECUTE format('COMMENT ON TABLE one_nw_queue IS %L', replace(obj_description('one_nw_queue'::regclass),
+			'public.elsewhere', 'public.one')); END \$\$;
+		COMMENT ON COLUMN one.embedding IS 'nwhead model: learned sha256:$(sha256sum <"$work/learned.onnx" | cut -d' ' -f1)';
+		UPDATE one SET data = NULL WHERE id = 1; UPDATE one SET data = 'no image' WHERE id = 2" >>"$log" 2>&1
+	fails "a watch of one table from before" 1 'table public.one has the images' "${run[@]}" --table one --once
+	t "deletes no row" is '3|2' "SELECT count(*), count(*) FILTER (WHERE note = 'mine' AND id < 3) FROM one"
+	t "and can be removed" "${run[@]}" --table one --uninstall
+	t "for a column" "${run[@]}" --install
+	t "of its own" "${run[@]}" --once
+	t "which keeps all rows" is '3|1' "SELECT count(*), count(embedding) FROM one"
+}
+
 # The table has paths of files.
 watch_files() {
 	local files=(--model "$work/learned.onnx" --from-table files --image path --path "$work/photos" --table file_emb)
@@ -288,6 +312,40 @@ watch_files() {
 	t "in one line" is 1 "SELECT count(*) FROM files_nw_state WHERE error LIKE 'file \"%/a?b\": %'"
 	t "of some length" is t "SELECT error LIKE '%' || repeat('x', 190) || '%' AND error NOT LIKE '%' || repeat('x', 201) || '%'
 		FROM files_nw_state WHERE id = 'r'"
+}
+
+# The folder that paths are below is away: that is no fault of the images, which wait.
+watch_away() {
+	local a d=$work/away away=(--model "$work/learned.onnx" --from-table away --image path --path "$work/away")
+	rm -rf "$d" "$d.gone"
+	sql "CREATE TABLE away (id int PRIMARY KEY, path text)" >>"$log" 2>&1
+	t "a folder that is yet to come" "${watch[@]}" "${away[@]}" --install
+	cp -r "$work/photos" "$d"
+	sql "INSERT INTO away SELECT n, 'class-0/0.jpg' FROM generate_series(1, 3) AS n" >>"$log" 2>&1
+	t "comes" "${watch[@]}" "${away[@]}" --once
+	mv "$d" "$d.gone"
+	sql "UPDATE away SET path = 'class-1/1.jpg' WHERE id < 3" >>"$log" 2>&1
+	fails "a folder that is away" 1 'could not open folder ".*/away": No such file or directory' "${watch[@]}" "${away[@]}" --once
+	: >"$d"
+	fails "a file in its place" 1 '/away" is not a folder' "${watch[@]}" "${away[@]}" --once
+	t "the images wait, and keep their embeddings" is '2|0|3' "SELECT waiting, bad, (SELECT count(embedding) FROM away) FROM away_nw_status"
+	rm "$d" && mv "$d.gone" "$d"
+	rm -f "$work/gone.txt"
+	worker gone "${away[@]}" --interval 3600
+	a=$pid
+	t "when it is back, they are embedded" await '0|3|0' "SELECT waiting, done, bad FROM away_nw_status"
+	idle gone
+	mv "$d" "$d.gone"
+	sql "UPDATE away SET path = 'class-2/2.jpg' WHERE id = 1" >>"$log" 2>&1
+	t "a worker says that its folder is away" tells gone 'could not open folder ".*/away": No such file or directory'
+	kill $a 2>/dev/null
+	wait $a
+	t "and ends with an error" test $? = 1
+	t "its images wait" is '1|0|3' "SELECT waiting, bad, (SELECT count(embedding) FROM away) FROM away_nw_status"
+	mv "$d.gone" "$d"
+	sql "UPDATE away SET path = 'class-2/none.jpg' WHERE id = 1" >>"$log" 2>&1
+	t "a file that is away" "${watch[@]}" "${away[@]}" --once
+	t "is a bad one" is '0|1' "SELECT waiting, bad FROM away_nw_status"
 }
 
 now=(--model "$work/second.onnx" --from-table pics --image data --label kind --table emb)

@@ -261,6 +261,18 @@ nw_remove_file(const char *path)
 	free(file);
 }
 
+/* End unless files below a folder can be looked for. */
+void
+nw_check_folder(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0 || (S_ISDIR(st.st_mode) && access(path, X_OK) != 0))
+		nw_fatal("could not open folder \"%s\": %s", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		nw_fatal("\"%s\" is not a folder", path);
+}
+
 /* Find out before hours of work that a file can be written where it shall go. */
 void
 nw_check_writable(const char *path)

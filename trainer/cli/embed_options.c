@@ -37,7 +37,8 @@ static const NwOption options[] = {
 	{"skip-bad", OPT_SKIP_BAD, NULL, "leave out images that cannot be read, and say which", NULL},
 	{"mix-models", OPT_MIX, NULL, "add also to rows that another model made", NULL},
 	{"into-new-set", OPT_NEW, "NAME",
-     "--set NAME and, unless given, --table NAME; neither may be there", NULL},
+     "--set NAME and, unless given, --table NAME; neither may be there, nor may what --head-set names",
+     NULL},
 	{"set", OPT_SET, "NAME",
      "register the table as a set of extension nwhead; one that is this table's stays as it is",
      NULL},
@@ -136,6 +137,12 @@ nw_embed_options(int argc, char **argv, NwEmbedSettings *o)
 	}
 	if (o->table == NULL)
 		nw_usage_error(WHO, "--table must be given");
+	if (o->set == NULL && (o->kernel || o->tau > 0))
+		nw_usage_error(WHO, "--%s goes with --set", o->kernel ? "kernel" : "tau");
+	if (o->head_set && strcmp(o->head_set, o->table) == 0)
+		nw_usage_error(WHO, "--head-set and --table cannot be the same table");
+	if (o->head_set && o->set && strcmp(o->head_set, o->set) == 0)
+		nw_usage_error(WHO, "--head-set and --set cannot be the same set");
 	if (o->replace && (o->append || o->skip_existing))
 		nw_usage_error(WHO, "only one of --%s and --replace can be given",
 		               o->append ? "append" : "skip-existing");

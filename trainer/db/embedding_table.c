@@ -162,6 +162,90 @@ nw_embedding_table_change_set(const NwEmbeddingTable *t, const char *set, const 
 	free(schema);
 }
 
+/* Say whether the text of a vector has these numbers. */
+static bool
+same_vector(const char *text, const float *row, int dim)
+{
+	for (int i = 0; i < dim; i++)
+	{
+		char *end;
+
+		if (*text++ != (i ? ',' : '[') || strtof(text, &end) != row[i])
+			return false;
+		text = end;
+	}
+	return strcmp(text, "]") == 0;
+}
+
+/* Say whether rows of (id, label, embedding), in order of their ids, are those of a head. */
+static bool
+same_rows(const PGresult *r, const NwHead *head)
+{
+	bool same = PQntuples(r) == head->n;
+
+	for (int i = 0; same && i < head->n; i++)
+		same = atoll(PQgetvalue(r, i, 0)) == i + 1 && !PQgetisnull(r, i, 1) &&
+		       strcmp(PQgetvalue(r, i, 1), head->label[i]) == 0 &&
+		       same_vector(PQgetvalue(r, i, 2), head->rows + (size_t) i * (size_t) head->dim,
+		                   head->dim);
+	return same;
+}
+
+/* Say whether the embeddings of a table are noted to be of another model. */
+static bool
+notes_another(PGconn *c, const char *relation, const char *model)
+{
+	char *comment = nw_pg_column_comment(c, relation, "embedding");
+	char *other = comment ? nw_note_find(comment, model) : NULL;
+	bool found = other != NULL;
+
+	free(other);
+	free(comment);
+	return found;
+}
+
+/* Learn what there is in the table that a head is to go to; ids that are paths are no head's. */
+NwHeadPlace
+nw_embedding_table_head(PGconn *c, const char *name, const NwHead *head)
+{
+	char *relation = nw_pg_relation(c, name);
+	NwHeadPlace place = NW_HEAD_FREE;
+	PGresult *r;
+
+	if (relation == NULL)
+		return place;
+	r = nw_pg_query(c, PGRES_TUPLES_OK, 1, (const char *[]) {relation},
+	                "SELECT FROM pg_catalog.pg_attribute WHERE attrelid" NW_EQ
+	                "$1::pg_catalog.regclass AND attname" NW_EQ "'id' AND atttypid" NW_EQ
+	                "'pg_catalog.int8'::pg_catalog.regtype");
+	if (PQntuples(r) == 0)
+	{
+		PQclear(r);
+		free(relation);
+		return NW_HEAD_ROWS;
+	}
+	PQclear(r);
+	check_table(c, relation, name, head->dim, "bigint");
+	r = nw_pg_query(c, PGRES_TUPLES_OK, 0, NULL,
+	                "SELECT id, label, embedding::pg_catalog.text FROM %s ORDER BY id LIMIT %lld",
+	                relation, (long long) head->n + 1);
+	if (PQntuples(r) > 0 && same_rows(r, head) && !notes_another(c, relation, head->model))
+		place = NW_HEAD_SAME;
+	else if (PQntuples(r) > 0)
+	{
+		PQclear(r);
+		r = nw_pg_query(c, PGRES_TUPLES_OK, 0, NULL,
+		                "SELECT FROM %s HAVING pg_catalog.count(DISTINCT label)" NW_EQ
+		                "pg_catalog.count(*) AND pg_catalog.min(id)" NW_EQ
+		                "1::pg_catalog.int8 AND pg_catalog.max(id)" NW_EQ "pg_catalog.count(*)",
+		                relation);
+		place = PQntuples(r) == 1 ? NW_HEAD_LIKE : NW_HEAD_ROWS;
+	}
+	PQclear(r);
+	free(relation);
+	return place;
+}
+
 /* Note which model makes the rows to come; refuse to mix models unless that is wanted. */
 void
 nw_embedding_table_note(const NwEmbeddingTable *t, const char *model, bool mix)

@@ -164,7 +164,8 @@ one_value(PGconn *c, const char *relation, const char *argument, const char *sql
 }
 
 /* Begin a transaction, resolve all names by the search path that there is, and leave it for a
- * fixed one until the transaction ends.  Columns are looked for where there is a model. */
+ * fixed one until the transaction ends.  Where there is a model, columns are looked for, and the
+ * source's rows must not be the embeddings', which are deleted. */
 static NwWatchQueue
 resolve(const NwWatchPlace *place, PGconn *c, const char *model)
 {
@@ -185,6 +186,10 @@ resolve(const NwWatchPlace *place, PGconn *c, const char *model)
 		                     " pg_catalog.string_agg(pg_catalog.quote_ident(u), '.') FROM"
 		                     " pg_catalog.unnest(p) AS u)) FROM pg_catalog.parse_ident($1) AS p",
 		                     "has no schema to be in");
+	if (model != NULL && place->table && strcmp(q.source, q.target) == 0)
+		nw_fatal("table %s has the images, and rows of --table are deleted with their images: name"
+		         " another --table, or give --embedding instead",
+		         q.source);
 	q.id = nw_pg_ident(c, place->id);
 	q.image = nw_pg_ident(c, place->image);
 	q.label = place->label ? nw_pg_ident(c, place->label) : NULL;

@@ -115,29 +115,117 @@ register_set(const Run *run, const NwEmbeddingTable *t, const char *set, bool la
 	free(told);
 }
 
+/* Name the table and set that the FC head goes to, to be freed; NULL where there is none. */
+static char *
+head_name(const Run *run)
+{
+	if (run->embedder->classes == 0)
+		return NULL;
+	return run->o->head_set ? nw_strdup(run->o->head_set)
+	       : run->o->set    ? nw_printf("%s_head", run->o->set)
+	                        : NULL;
+}
+
+/* Say whether two names are of the same relation, which is there. */
+static bool
+same_relation(PGconn *c, const char *a, const char *b)
+{
+	char *first = nw_pg_relation(c, a);
+	char *second = nw_pg_relation(c, b);
+	bool same = first && second && strcmp(first, second) == 0;
+
+	free(first);
+	free(second);
+	return same;
+}
+
+/* Refuse to write to the table that the images are in. */
+static void
+check_source(const Run *run, const char *name, const char *option)
+{
+	if (run->o->dataset.table && same_relation(run->conn, run->o->dataset.table, name))
+		nw_fatal("table \"%s\" is the one that the images are in: name another %s", name, option);
+}
+
+/* Where --into-new-set is given, refuse a table that is there. */
+static void
+check_new(const Run *run, const char *name)
+{
+	char *relation = run->o->new_set ? nw_pg_relation(run->conn, name) : NULL;
+
+	if (relation != NULL)
+		nw_fatal("table %s is there already: --into-new-set wants a name that is free", name);
+	free(relation);
+}
+
+/*
+ * Tell whether the FC head is in its table already, as every table of a model writes the same one.
+ * Rows are deleted there only where they can be another head, and --replace is given.
+ */
+static bool
+head_is_there(const Run *run, const char *name)
+{
+	const NwEmbedder *m = run->embedder;
+	const NwHead head = {m->classes, m->dim, m->class_name, m->head, m->identity};
+	NwHeadPlace place;
+
+	check_source(run, name, "--head-set");
+	if (same_relation(run->conn, name, run->table.relation))
+		nw_fatal("table \"%s\" cannot have both the embeddings and the FC head: give another"
+		         " --head-set",
+		         name);
+	place = nw_embedding_table_head(run->conn, name, &head);
+	if (place == NW_HEAD_ROWS)
+		nw_fatal("table \"%s\" has rows that are no FC head: give another --head-set", name);
+	if (place == NW_HEAD_LIKE && !run->o->replace)
+		nw_fatal(
+			"table \"%s\" has rows that are not this model's FC head: give --replace or another"
+			" --head-set",
+			name);
+	return place == NW_HEAD_SAME;
+}
+
+/* Refuse a table that the FC head must not go to, before rows are written. */
+static void
+check_head(const Run *run)
+{
+	char *name = head_name(run);
+
+	if (name == NULL)
+		return;
+	check_new(run, name);
+	head_is_there(run, name);
+	free(name);
+}
+
 /* Write an FC head as a table of its own, one row for each class, and register it. */
 static void
 write_head(const Run *run)
 {
 	const NwEmbedder *m = run->embedder;
-	char *name = run->o->head_set ? nw_strdup(run->o->head_set)
-	             : run->o->set    ? nw_printf("%s_head", run->o->set)
-	                              : NULL;
+	char *name = head_name(run);
+	bool there;
 	NwEmbeddingTable t;
-	NwCopy copy;
 
-	if (m->classes == 0 || name == NULL)
+	if (name == NULL)
 		return;
-	t = nw_embedding_table_open(run->conn, name, "bigint", m->dim, false, true);
-	nw_embedding_table_note(&t, m->identity, false);
-	nw_copy_begin(&copy, run->conn, t.relation);
-	for (int c = 0; c < m->classes; c++)
-		nw_copy_row_bigint(&copy, c + 1, m->class_name[c], m->head + (size_t) c * (size_t) m->dim,
-		                   m->dim);
-	nw_copy_end(&copy);
-	nw_embedding_table_finish(&t);
-	if (run->o->set) /* the same head is written with every table of the model */
-		register_set(run, &t, name, true, true);
+	there = head_is_there(run, name);
+	t = nw_embedding_table_open(run->conn, name, "bigint", m->dim, there,
+	                            run->o->replace && !there);
+	if (!there)
+	{
+		NwCopy copy;
+
+		nw_embedding_table_note(&t, m->identity, false);
+		nw_copy_begin(&copy, run->conn, t.relation);
+		for (int c = 0; c < m->classes; c++)
+			nw_copy_row_bigint(&copy, c + 1, m->class_name[c],
+			                   m->head + (size_t) c * (size_t) m->dim, m->dim);
+		nw_copy_end(&copy);
+		nw_embedding_table_finish(&t);
+	}
+	if (run->o->set) /* the set of another table is not taken over unasked */
+		register_set(run, &t, name, true, run->o->replace || nw_embedding_table_is_set(&t, name));
 	free(t.relation);
 	free(name);
 }
@@ -179,11 +267,10 @@ begin(Run *run, NwCopy *copy)
 	const char *id_type = d->path ? "text" : d->id_type ? d->id_type : "bigint";
 
 	PQclear(nw_pg_query(run->conn, PGRES_COMMAND_OK, 0, NULL, "BEGIN"));
-	if (run->o->new_set && nw_pg_relation(run->conn, run->o->table) != NULL)
-		nw_fatal("table %s is there already: --into-new-set wants a name that is free",
-		         run->o->table);
+	check_new(run, run->o->table);
 	run->table = nw_embedding_table_open(run->conn, run->o->table, id_type, run->embedder->dim,
 	                                     run->o->append, run->o->replace);
+	check_head(run);
 	nw_embedding_table_note(&run->table, run->embedder->identity, run->o->mix_models);
 	nw_copy_begin(copy, run->conn, run->table.relation);
 }
@@ -326,6 +413,7 @@ nw_embed(NwEmbedSettings *o)
 	run.embedder = nw_embedder_open(rt, run.device, &o->model);
 	run.fitted = nw_fitted_new(run.dataset, &run.embedder->pre, 0);
 	run.conn = nw_pg_connect(o->dataset.dsn);
+	check_source(&run, o->table, "--table");
 	if (o->set)
 		free(nw_pg_extension(run.conn, "nwhead")); /* better now than after the work */
 	embed_all(&run);

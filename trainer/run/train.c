@@ -512,8 +512,7 @@ catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* Check that a run that starts afresh replaces no file, but a checkpoint where that is asked for.
- */
+/* Refuse to replace a file at the start, but a checkpoint where that is asked for. */
 static void
 check_checkpoint(const NwTrainSettings *o)
 {
@@ -524,10 +523,9 @@ check_checkpoint(const NwTrainSettings *o)
 		         "end; name another --checkpoint",
 		         o->checkpoint);
 	if (!o->fresh)
-		nw_fatal(
-			"there is a checkpoint of an earlier run, \"%s\": --resume goes on from it, --fresh "
-			"replaces it",
-			o->checkpoint);
+		nw_fatal("there is a checkpoint of an earlier run, \"%s\": --resume goes on from it, "
+		         "--fresh replaces it",
+		         o->checkpoint);
 }
 
 /* Tell what the run works with. */

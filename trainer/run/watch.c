@@ -128,7 +128,8 @@ stays_below(const char *path)
 	return true;
 }
 
-/* Make the tensor of a row's image; why not (to be freed), else NULL. */
+/* Make the tensor of a row's image; why not (to be freed), else NULL.  Where the folder itself is
+ * away, that is no fault of the image, and the run ends: the rows wait. */
 static char *
 load(const Run *run, const PGresult *r, int row, float *out)
 {
@@ -147,7 +148,10 @@ load(const Run *run, const PGresult *r, int row, float *out)
 	if (!stays_below(value))
 		why = nw_printf("path \"%s\" leads out of the folder", shown);
 	else if (!nw_try_read_regular_file(path, &b, &problem))
+	{
 		why = nw_printf("file \"%s/%s\": %s", run->o->folder, shown, problem);
+		nw_check_folder(run->o->folder);
+	}
 	else
 	{
 		why = nw_encoded_tensor(b.data, b.len, pre, out);
@@ -389,6 +393,8 @@ nw_watch(NwWatchSettings *o)
 		PQfinish(c);
 		return 0;
 	}
+	if (o->folder && !o->install) /* who installs may be on another machine */
+		nw_check_folder(o->folder);
 	rt = nw_runtime_open(o->model.threads, o->model.profile);
 	run.embedder = nw_embedder_open(rt, nw_device_choose(rt, o->model.device), &o->model);
 	if (o->install)
