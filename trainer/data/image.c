@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -276,11 +277,13 @@ is_png(const uint8_t *data, size_t len)
 	return len >= 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
-/* Say whether there is a file that begins as a JPEG or PNG does. */
+/* Say whether there is a file that begins as a JPEG or PNG does; a pipe is not waited for. */
 bool
 nw_image_is_at(const char *path)
 {
-	FILE *f = fopen(path, "rbe");
+	struct stat st;
+	bool regular = stat(path, &st) == 0 && S_ISREG(st.st_mode);
+	FILE *f = regular ? fopen(path, "rbe") : NULL;
 	uint8_t start[8];
 	size_t n = f ? fread(start, 1, sizeof(start), f) : 0;
 
