@@ -72,8 +72,10 @@ output_name(const NwBackbone *b)
 {
 	const Onnx__GraphProto *g = b->model->graph;
 
-	if (b->output ? !nw_model_computes(b->model, b->output) : g->n_output == 0)
-		nw_fatal("\"%s\" has no output \"%s\"", b->path, b->output ? b->output : "");
+	if (b->output && !nw_model_computes(b->model, b->output))
+		nw_fatal("\"%s\" has no output \"%s\"", b->path, b->output);
+	if (!b->output && g->n_output == 0)
+		nw_fatal("\"%s\" has no output: name a tensor by --output", b->path);
 	return b->output ? b->output : g->output[0]->name;
 }
 
