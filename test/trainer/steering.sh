@@ -355,15 +355,16 @@ precious() {
 # it by the name.
 renamed_backbone() {
 	local run=("$nwhead" train --images "$work/photos" --size 32 --queries 4 --supports 4 --device cpu --quiet
-		--out "$work/other.onnx" --keep-checkpoint)
+		--out "$work/renamed.onnx" --keep-checkpoint)
+	rm -f "$work"/renamed.onnx*
 	cp "$work/tokens.onnx" "$work/some.onnx" && cp "$work/tokens.onnx" "$work/moved.onnx" &&
 		"${run[@]}" --steps 2 --backbone "$work/some.onnx" &&
 		"${run[@]}" --steps 2 --backbone "$work/../trainer/moved.onnx" --resume &&
 		"${run[@]}" --steps 3 --backbone "$work/some.onnx" --resume &&
-		edited "$work/other.onnx.ckpt" "$work/plain.ckpt" nwhead.checksum &&
+		edited "$work/renamed.onnx.ckpt" "$work/plain.ckpt" nwhead.checksum &&
 		edited "$work/plain.ckpt" "$work/older.ckpt" backbone || return
-	cp "$work/older.ckpt" "$work/other.onnx.ckpt" && "${run[@]}" --steps 3 --backbone "$work/some.onnx" --resume &&
-		cp "$work/older.ckpt" "$work/other.onnx.ckpt" &&
+	cp "$work/older.ckpt" "$work/renamed.onnx.ckpt" && "${run[@]}" --steps 3 --backbone "$work/some.onnx" --resume &&
+		cp "$work/older.ckpt" "$work/renamed.onnx.ckpt" &&
 		! "${run[@]}" --steps 3 --backbone "$work/moved.onnx" --resume 2>"$work/other.txt" || return
 	cat "$work/other.txt"
 	grep -q 'another setting: network was .*some.onnx and is .*moved.onnx' "$work/other.txt"
