@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Compare what becomes of images with NumPy, PyTorch and, where it is at hand, Pillow.
 
-imagecheck.py BIN FOLDER exif|folders|resize|window|boxes|colours|jitter
+imagecheck.py BIN FOLDER exif|png|folders|resize|window|boxes|colours|jitter
 
 BIN is the program test-images; files go to FOLDER.  Draws are of fixed seeds, and judged
 by p-values.  Below P a distribution is called another one; some fifty are judged.
@@ -154,6 +154,71 @@ def exif():
     save('a.png', damaged)
     assert np.array_equal(decode('a.png'), pixels), 'checksum'
     print('eight orientations%s; %d damaged blocks ignored' % (', as Pillow turns them' if Image else '', len(bad) + 1))
+
+
+def encoded(values, depth, color, *extra):
+    """A PNG of [h, w, channels] of any depth and kind of colour."""
+    height, width = values.shape[:2]
+    bits = np.unpackbits(values.astype('>u2').view(np.uint8).reshape(height, -1, 2), axis=2)[:, :, 16 - depth:]
+    rows = b''.join(b'\0' + np.packbits(row).tobytes() for row in bits)
+    return b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, depth, color, 0, 0, 0)) + \
+        b''.join(extra) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')
+
+
+def over_white(pixels, alpha):
+    a = alpha[..., None] / 255
+    return np.floor(pixels * a + 255 * (1 - a) + 0.5).astype(np.uint8)
+
+
+def same_levels(what, data, wanted):
+    """What is decoded, grey and in colour, is what is wanted; Pillow, where it is at hand, wants it too."""
+    name = save('a.png', data)
+    levels = [(3, wanted)] + ([(1, wanted)] if wanted.shape[-1] == 1 else [])
+    for channels, each in levels:
+        assert np.array_equal(decode('a.png', channels), np.broadcast_to(each, each.shape[:2] + (channels,))), (what, channels)
+    try:
+        from PIL import Image
+    except ImportError:
+        return
+    if 'of 16 bits' not in what:  # which Pillow cuts off, or cannot read
+        seen = Image.open(name).convert('RGBA')
+        seen = np.asarray(Image.alpha_composite(Image.new('RGBA', seen.size, (255, 255, 255, 255)), seen).convert('RGB'))
+        assert np.abs(seen.astype(int) - wanted).max() <= 1, (what, 'Pillow')
+
+
+def png_kinds():
+    """Levels of 16 bits, and parts that are transparent, as viewers show them."""
+    colour, grey = picture(20, 256, 8), picture(20, 256, 9)[:, :, :1]
+    alpha = np.repeat(np.arange(256, dtype=np.uint8)[None], 20, 0)
+    half = colour.copy(), alpha.copy()
+    half[0][:], half[1][:] = 0, 128
+    for what, v, plain, clear in ('grey', grey, 0, 4), ('colour', colour, 2, 6):
+        same_levels(what, encoded(v, 8, plain), v)
+        same_levels(what + ' of 16 bits', encoded(v * 257, 16, plain), v)
+        near = v.astype(int) * 257 + np.random.RandomState(3).randint(-128, 129, v.shape)
+        same_levels(what + ' of 16 bits between those of 8', encoded(np.clip(near, 0, 65535), 16, plain), v)
+        for a in alpha, half[1]:
+            both = np.concatenate([v, a[..., None]], 2)
+            same_levels(what + ' with alpha', encoded(both, 8, clear), over_white(v, a))
+            same_levels(what + ' of 16 bits with alpha', encoded(both * 257, 16, clear), over_white(v, a))
+        one = v[3, 5].astype(int)  # a colour that is transparent
+        wanted = np.where((v == one).all(-1, keepdims=True), 255, v)
+        for depth, scale in (8, 1), (16, 257):
+            same_levels('%s of %d bits, but one' % (what, depth) if depth == 16 else what + ', but one', encoded(
+                v * scale, depth, plain, chunk(b'tRNS', (one * scale).astype('>u2').tobytes())), wanted)
+    save('a.png', encoded(np.concatenate([half[0], half[1][..., None]], 2), 8, 6))
+    assert (decode('a.png') == 127).all(), 'black of alpha 128'
+    palette = colour.reshape(-1, 3)[:256]
+    for depth in 1, 2, 4, 8:
+        n = 1 << depth
+        index = np.random.RandomState(4).randint(0, n, (20, 31, 1))
+        plte = chunk(b'PLTE', palette[:n].tobytes())
+        same_levels('palette', encoded(index, depth, 3, plte), palette[index[..., 0]])
+        short = (n * 3) // 4  # colours behind are whole
+        opacity = np.concatenate([alpha[0, ::256 // n][:short], np.full(n - short, 255, np.uint8)])
+        same_levels('palette with tRNS', encoded(index, depth, 3, plte, chunk(b'tRNS', opacity[:short].tobytes())),
+                    over_white(palette[index[..., 0]], opacity[index[..., 0]]))
+    print('levels of 8 and 16 bits, alpha and tRNS are as viewers show them')
 
 
 def folders():
@@ -403,4 +468,4 @@ def jitter():
 
 
 os.makedirs(FOLDER, exist_ok=True)
-{'exif': exif, 'folders': folders, 'resize': resize, 'window': window, 'boxes': boxes, 'colours': colours, 'jitter': jitter}[sys.argv[3]]()
+{'exif': exif, 'png': png_kinds, 'folders': folders, 'resize': resize, 'window': window, 'boxes': boxes, 'colours': colours, 'jitter': jitter}[sys.argv[3]]()

@@ -56,6 +56,7 @@ cut_repeats() {
 images() {
 	local train=("$nwhead" train "${cuts[@]}" "${quick[@]}" --steps 400 --out "$work/bad.onnx") d=$work/cut.onnx.ckpt
 	t "EXIF orientations, and blocks that are damaged" look exif
+	t "levels of 16 bits, and transparent parts" look png
 	t "a picture that lies is trained with upright" turned_training
 	t "boxes resized, against PyTorch" look resize
 	t "windows of larger images" look window

@@ -351,6 +351,25 @@ precious() {
 	done
 }
 
+# A run goes on with the backbone under another name; an old checkpoint has no digest, and tells
+# it by the name.
+renamed_backbone() {
+	local run=("$nwhead" train --images "$work/photos" --size 32 --queries 4 --supports 4 --device cpu --quiet
+		--out "$work/renamed.onnx" --keep-checkpoint)
+	rm -f "$work"/renamed.onnx*
+	cp "$work/tokens.onnx" "$work/some.onnx" && cp "$work/tokens.onnx" "$work/moved.onnx" &&
+		"${run[@]}" --steps 2 --backbone "$work/some.onnx" &&
+		"${run[@]}" --steps 2 --backbone "$work/../trainer/moved.onnx" --resume &&
+		"${run[@]}" --steps 3 --backbone "$work/some.onnx" --resume &&
+		edited "$work/renamed.onnx.ckpt" "$work/plain.ckpt" nwhead.checksum &&
+		edited "$work/plain.ckpt" "$work/older.ckpt" backbone || return
+	cp "$work/older.ckpt" "$work/renamed.onnx.ckpt" && "${run[@]}" --steps 3 --backbone "$work/some.onnx" --resume &&
+		cp "$work/older.ckpt" "$work/renamed.onnx.ckpt" &&
+		! "${run[@]}" --steps 3 --backbone "$work/moved.onnx" --resume 2>"$work/other.txt" || return
+	cat "$work/other.txt"
+	grep -q 'another setting: network was .*some.onnx and is .*moved.onnx' "$work/other.txt"
+}
+
 # A run does not go on with another file of the backbone's name.
 other_backbone() {
 	local run=("$nwhead" train --images "$work/photos" --backbone "$work/some.onnx" --size 32 --queries 4 --supports 4
@@ -508,6 +527,7 @@ steering() {
 	t "an image that is gone" unreadable
 	t "what is not a checkpoint stays" precious
 	t "another backbone" other_backbone
+	t "the same backbone by another name" renamed_backbone
 	t "a checkpoint that lacks a weight" incomplete
 	t "one profile" one_profile
 	t "held-out images that are those to train on" held_twice

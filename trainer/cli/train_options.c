@@ -254,6 +254,20 @@ take_betas(double *into)
 	}
 }
 
+/* Read the steps after which the rate is divided. */
+static void
+take_drops(NwTrainSettings *o)
+{
+	static const char wants[] = "numbers of steps, at least 1";
+
+	o->n_drops = nw_parse_list(WHO, "lr-drops", optarg, wants, o->drops, NW_MAX_DROPS);
+	for (int i = 0; i < o->n_drops; i++)
+		if (o->drops[i] < 1)
+			nw_usage_error(WHO, "option --lr-drops wants %s, not \"%s\"", wants, optarg);
+	if (o->n_drops == 0)
+		nw_usage_error(WHO, "option --lr-drops wants %s, not \"%s\"", wants, optarg);
+}
+
 static void
 take(void *into, int code)
 {
@@ -325,8 +339,7 @@ take(void *into, int code)
 			o->lr = nw_parse_double(WHO, "lr", optarg, 0, 1e6);
 			break;
 		case OPT_DROPS:
-			o->n_drops =
-				nw_parse_list(WHO, "lr-drops", optarg, "numbers of steps", o->drops, NW_MAX_DROPS);
+			take_drops(o);
 			break;
 		case OPT_SCHEDULE:
 			o->schedule = (NwSchedule) nw_parse_word(WHO, "schedule", optarg, nw_schedule_name);
@@ -538,6 +551,8 @@ nw_train_options(int argc, char **argv, NwTrainSettings *o)
 		nw_usage_error(WHO, "only one of --arch and --backbone can be given");
 	if (!o->backbone && (o->output || o->freeze_norm))
 		nw_usage_error(WHO, "--output and --freeze-norm go with --backbone");
+	if (o->backbone && o->width > 0)
+		nw_usage_error(WHO, "--width goes with --arch");
 	if (!o->arch && !o->backbone)
 		o->arch = "resnet18";
 	if (o->arch && nw_arch_find(o->arch) == NULL)

@@ -1,7 +1,6 @@
 /*
  * data/dataset.c: labelled images, wherever they come from.
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,10 +324,11 @@ nw_dataset_image(const NwDataset *d, int64_t i, int channels, int enough, NwImag
 	if (d->path != NULL)
 	{
 		char *full = nw_printf("%s/%s", d->name, d->path[i]);
+		const char *problem;
 		NwBuf b;
 
-		if (!nw_try_read_file(full, &b))
-			why = nw_strdup(strerror(errno));
+		if (!nw_try_read_regular_file(full, &b, &problem))
+			why = nw_strdup(problem);
 		else
 		{
 			why = nw_image_decode(b.data, b.len, channels, enough, out);

@@ -3,7 +3,6 @@
  */
 #include <stdio.h> /* before jpeglib.h, which needs it */
 
-#include <fcntl.h>
 #include <jpeglib.h>
 #include <math.h>
 #include <png.h>
@@ -13,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -169,13 +167,31 @@ png_is_cut(const uint8_t *data, size_t len)
 	return false;
 }
 
+/*
+ * Lay pixels with alpha over white, in place, in the values of the file, as viewers do: light
+ * itself would be mixed otherwise.
+ */
+static void
+lay_over_white(uint8_t *pixels, size_t n, int channels)
+{
+	const uint8_t *in = pixels;
+
+	for (size_t i = 0; i < n; i++, in += channels + 1)
+	{
+		unsigned alpha = in[channels];
+
+		for (int c = 0; c < channels; c++)
+			*pixels++ = (uint8_t) ((alpha * in[c] + (255 - alpha) * 255 + 127) / 255);
+	}
+}
+
 /* Decode a PNG, transparent parts over white. */
 static char *
 decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
 {
 	png_image png = {.version = PNG_IMAGE_VERSION};
-	png_color white = {255, 255, 255};
 	const char *why;
+	size_t n;
 
 	if (png_is_cut(data, len))
 		return nw_strdup("the file ends too early");
@@ -187,15 +203,23 @@ decode_png(const uint8_t *data, size_t len, int channels, NwImage *out)
 		png_image_free(&png);
 		return nw_strdup(why);
 	}
-	png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+	png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB; /* libpng takes 16 bits for linear light unless told */
+	png.format = (channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB) |
+	             (png.format & PNG_FORMAT_FLAG_ALPHA); /* which tRNS is, too */
 	out->height = (int) png.height;
 	out->width = (int) png.width;
 	out->channels = channels;
 	out->pixels = nw_alloc(PNG_IMAGE_SIZE(png));
-	if (!png_image_finish_read(&png, &white, out->pixels, 0, NULL) || PNG_IMAGE_FAILED(png))
+	if (!png_image_finish_read(&png, NULL, out->pixels, 0, NULL) || PNG_IMAGE_FAILED(png))
 	{
 		nw_image_free(out);
 		return nw_strdup(png.message);
+	}
+	if (png.format & PNG_FORMAT_FLAG_ALPHA)
+	{
+		n = (size_t) out->height * (size_t) out->width;
+		lay_over_white(out->pixels, n, channels);
+		out->pixels = nw_realloc(out->pixels, n * (size_t) channels);
 	}
 	return NULL;
 }
@@ -253,19 +277,19 @@ is_png(const uint8_t *data, size_t len)
 	return len >= 8 && memcmp(data, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
 
-/* Say whether there is a file that begins as a JPEG or PNG does. */
+/* Say whether there is a file that begins as a JPEG or PNG does; a pipe is not waited for. */
 bool
 nw_image_is_at(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* nobody need write to a pipe yet */
 	struct stat st;
+	bool regular = stat(path, &st) == 0 && S_ISREG(st.st_mode);
+	FILE *f = regular ? fopen(path, "rbe") : NULL;
 	uint8_t start[8];
-	ssize_t n =
-		fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read(fd, start, sizeof(start)) : 0;
+	size_t n = f ? fread(start, 1, sizeof(start), f) : 0;
 
-	if (fd >= 0)
-		close(fd);
-	return n > 0 && (is_jpeg(start, (size_t) n) || is_png(start, (size_t) n));
+	if (f)
+		fclose(f);
+	return is_jpeg(start, n) || is_png(start, n);
 }
 
 /*

@@ -194,7 +194,8 @@ add_state(NwGraph *g, const char *name, NwShape shape, NwInit init)
 	if (st == NULL)
 	{
 		st = nw_state_add(g->states, name, shape, NULL);
-		nw_state_init(st, init, g->seed);
+		if (!g->states->bare)
+			nw_state_init(st, init, g->seed);
 	}
 	if (!nw_shape_equal(&st->shape, &shape))
 		nw_fatal("\"%s\" has shape %s, and the network wants %s", name, nw_shape_text(&st->shape),

@@ -122,6 +122,44 @@ needs_files(const Onnx__ModelProto *m)
 	return graph_needs_files(m->graph);
 }
 
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+/* Refuse a tensor that two nodes make, or a node and the file: which one is meant is not said. */
+static void
+check_names(const char *path, const Onnx__GraphProto *g)
+{
+	char **made = NULL;
+	size_t n = 0;
+	size_t cap = 0;
+	const char *twice = NULL;
+
+	for (size_t i = 0; i < g->n_node; i++)
+		for (size_t j = 0; j < g->node[i]->n_output; j++)
+			if (g->node[i]->output[j][0] != 0)
+			{
+				NW_GROW(made, n, cap);
+				made[n++] = g->node[i]->output[j];
+			}
+	if (n > 0)
+		qsort(made, n, sizeof(char *), compare_names);
+	for (size_t i = 1; i < n && twice == NULL; i++)
+		twice = strcmp(made[i - 1], made[i]) == 0 ? made[i] : NULL;
+	for (size_t i = 0; n > 0 && i < g->n_initializer && twice == NULL; i++)
+		if (bsearch(&g->initializer[i]->name, made, n, sizeof(char *), compare_names))
+			twice = g->initializer[i]->name;
+	for (size_t i = 0; n > 0 && i < g->n_input && twice == NULL; i++)
+		if (bsearch(&g->input[i]->name, made, n, sizeof(char *), compare_names))
+			twice = g->input[i]->name;
+	if (twice != NULL)
+		nw_fatal("\"%s\" has tensor \"%s\" twice, so it is no model to run: export it anew", path,
+		         twice);
+	free(made);
+}
+
 /* Read a model, which has to be one file: what identifies it is the file's bytes. */
 Onnx__ModelProto *
 nw_model_parse(const char *path, const NwBuf *bytes)
@@ -132,6 +170,7 @@ nw_model_parse(const char *path, const NwBuf *bytes)
 		nw_fatal("\"%s\" is not an ONNX model", path);
 	if (needs_files(m))
 		nw_fatal("\"%s\" keeps weights in other files: save the model as one file", path);
+	check_names(path, m->graph);
 	return m;
 }
 

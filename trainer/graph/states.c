@@ -21,7 +21,7 @@ nw_state_find(const NwStates *s, const char *name)
 	return NULL;
 }
 
-/* Add a state; without data it starts at zero. */
+/* Add a state; without data it starts at zero, and has no numbers where states are bare. */
 NwState *
 nw_state_add(NwStates *s, const char *name, NwShape shape, const float *data)
 {
@@ -31,6 +31,8 @@ nw_state_add(NwStates *s, const char *name, NwShape shape, const float *data)
 	NW_GROW(s->item, s->n, s->cap);
 	st = &s->item[s->n++];
 	*st = (NwState) {.name = nw_strdup(name), .shape = shape};
+	if (s->bare)
+		return st;
 	st->data = nw_alloc0(bytes);
 	if (data != NULL)
 		memcpy(st->data, data, bytes);

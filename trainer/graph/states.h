@@ -4,6 +4,7 @@
 #ifndef NW_STATES_H
 #define NW_STATES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "graph/shape.h"
@@ -21,6 +22,7 @@ typedef struct NwStates
 	NwState *item;
 	int n;
 	int cap;
+	bool bare; /* to know shapes: without numbers */
 } NwStates;
 
 /* how a weight starts */

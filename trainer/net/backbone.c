@@ -18,9 +18,11 @@
 #include "graph/onnx_write.h"
 #include "graph/ops.h"
 #include "graph/shape.h"
+#include "graph/states.h"
 #include "net/backbone.h"
 #include "net/buffers.h"
 #include "net/import.h"
+#include "net/import_images.h"
 #include "net/import_node.h"
 #include "net/separate.h"
 #include "onnx.pb-c.h"
@@ -72,8 +74,10 @@ output_name(const NwBackbone *b)
 {
 	const Onnx__GraphProto *g = b->model->graph;
 
-	if (b->output ? !nw_model_computes(b->model, b->output) : g->n_output == 0)
-		nw_fatal("\"%s\" has no output \"%s\"", b->path, b->output ? b->output : "");
+	if (b->output && !nw_model_computes(b->model, b->output))
+		nw_fatal("\"%s\" has no output \"%s\"", b->path, b->output);
+	if (!b->output && g->n_output == 0)
+		nw_fatal("\"%s\" has no output: name a tensor by --output", b->path);
 	return b->output ? b->output : g->output[0]->name;
 }
 
@@ -292,6 +296,19 @@ fold(NwBackbone *b, const NwShape *images)
 	return m;
 }
 
+/* See with a larger batch whether a network keeps images apart, which one image does not tell. */
+static void
+check_apart(NwBackbone *b, NwShape images)
+{
+	NwStates states = {0};
+	NwGraph *g = nw_graph_new(NW_FOR_EXPORT, false, &states, 0);
+
+	images.dim[0] = 3;
+	nw_backbone_features(g, b, nw_input(g, "images", NW_FLOAT, images));
+	nw_graph_free(g);
+	nw_states_free(&states);
+}
+
 /* Emit a loaded network: images [N,C,H,W] -> features [N,F]. */
 NwT
 nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images)
@@ -299,14 +316,18 @@ nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images)
 	NwShape shape = nw_shape_of(g, images);
 	NwImport im = {.g = g, .path = b->path, .freeze_norm = b->freeze_norm, .file = b->model};
 	Onnx__ModelProto *m;
+	bool apart;
 	NwT y;
 
+	if (shape.dim[0] == 1)
+		check_apart(b, shape);
 	nw_import_check(b->path, b->model);
 	im.model = m = fold(b, &shape);
 	for (size_t i = 0; i < m->n_opset_import; i++)
 		if (m->opset_import[i]->domain == NULL || m->opset_import[i]->domain[0] == 0)
 			im.opset = m->opset_import[i]->version;
 	nw_import_bind(&im, b->input->name, images);
+	nw_images_begin(&im, images);
 	for (size_t i = 0; i < m->graph->n_node; i++)
 	{
 		im.node = m->graph->node[i];
@@ -315,11 +336,14 @@ nw_backbone_features(NwGraph *g, NwBackbone *b, NwT images)
 	y = m->graph->n_output > 0 ? nw_import_lookup(&im, m->graph->output[0]->name) : NW_NONE;
 	if (y == NW_NONE)
 		nw_fatal("\"%s\" does not compute its output", b->path);
+	apart = nw_images_are_first(&im, y);
 	free(im.bound);
+	free(im.along);
 	onnx__model_proto__free_unpacked(m, NULL);
 	if (NW_RANK(g, y) == 4)
 		y = nw_reduce(g, "ReduceMean", y, 0xc, false);
-	if (NW_RANK(g, y) != 2 || NW_DIM(g, y, 0) != shape.dim[0] || NW_DIM(g, y, 1) > MAX_FEATURES)
+	if (!apart || NW_RANK(g, y) != 2 || NW_DIM(g, y, 0) != shape.dim[0] ||
+	    NW_DIM(g, y, 1) > MAX_FEATURES)
 		nw_fatal("\"%s\": output of shape %s is neither features [N,F] nor images [N,C,H,W]",
 		         b->path, nw_shape_text(&g->tensor[y].shape));
 	return y;

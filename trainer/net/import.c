@@ -15,6 +15,7 @@
 #include "graph/shape.h"
 #include "math/window.h"
 #include "net/import.h"
+#include "net/import_images.h"
 #include "net/import_node.h"
 #include "onnx.pb-c.h"
 
@@ -509,54 +510,55 @@ static const struct
 {
 	const char *type;
 	NwT (*import)(NwImport *im);
+	NwFollow *follow;
 } imports[] = {
-	{"Abs", import_unary},
-	{"Add", import_binary},
-	{"AveragePool", import_pool},
-	{"BatchNormalization", import_batch_norm},
-	{"Cast", import_cast},
-	{"Clip", import_clip},
-	{"Concat", import_concat},
-	{"Conv", import_conv},
-	{"Div", import_binary},
-	{"Dropout", import_pass},
-	{"Erf", import_unary},
-	{"Exp", import_unary},
-	{"Expand", import_expand},
-	{"Flatten", import_flatten},
-	{"Gather", import_gather},
-	{"Gelu", import_gelu},
-	{"Gemm", import_gemm},
-	{"GlobalAveragePool", import_global_average_pool},
-	{"HardSigmoid", import_hard_sigmoid},
-	{"HardSwish", import_hard_swish},
-	{"Identity", import_pass},
-	{"LayerNormalization", import_layer_norm},
-	{"LeakyRelu", import_leaky_relu},
-	{"Log", import_unary},
-	{"MatMul", import_matmul},
-	{"MaxPool", import_pool},
-	{"Mul", import_binary},
-	{"Neg", import_unary},
-	{"Pad", import_pad},
-	{"Pow", import_pow},
-	{"Reciprocal", import_unary},
-	{"ReduceMean", import_reduce},
-	{"ReduceSum", import_reduce},
-	{"Relu", import_unary},
-	{"Reshape", import_reshape},
-	{"Sigmoid", import_unary},
-	{"Slice", import_slice},
-	{"Softmax", import_softmax},
-	{"Softplus", import_unary},
-	{"Split", import_split},
-	{"Sqrt", import_unary},
-	{"Squeeze", import_squeeze},
-	{"Sub", import_binary},
-	{"Sum", import_sum},
-	{"Tanh", import_unary},
-	{"Transpose", import_transpose},
-	{"Unsqueeze", import_unsqueeze},
+	{"Abs", import_unary, nw_follow_one},
+	{"Add", import_binary, nw_follow_several},
+	{"AveragePool", import_pool, nw_follow_places},
+	{"BatchNormalization", import_batch_norm, nw_follow_layer},
+	{"Cast", import_cast, nw_follow_one},
+	{"Clip", import_clip, nw_follow_one},
+	{"Concat", import_concat, nw_follow_concat},
+	{"Conv", import_conv, nw_follow_layer},
+	{"Div", import_binary, nw_follow_several},
+	{"Dropout", import_pass, nw_follow_one},
+	{"Erf", import_unary, nw_follow_one},
+	{"Exp", import_unary, nw_follow_one},
+	{"Expand", import_expand, nw_follow_one},
+	{"Flatten", import_flatten, nw_follow_reshape},
+	{"Gather", import_gather, nw_follow_gather},
+	{"Gelu", import_gelu, nw_follow_one},
+	{"Gemm", import_gemm, nw_follow_gemm},
+	{"GlobalAveragePool", import_global_average_pool, nw_follow_places},
+	{"HardSigmoid", import_hard_sigmoid, nw_follow_one},
+	{"HardSwish", import_hard_swish, nw_follow_one},
+	{"Identity", import_pass, nw_follow_one},
+	{"LayerNormalization", import_layer_norm, nw_follow_norm},
+	{"LeakyRelu", import_leaky_relu, nw_follow_one},
+	{"Log", import_unary, nw_follow_one},
+	{"MatMul", import_matmul, nw_follow_matmul},
+	{"MaxPool", import_pool, nw_follow_places},
+	{"Mul", import_binary, nw_follow_several},
+	{"Neg", import_unary, nw_follow_one},
+	{"Pad", import_pad, nw_follow_range},
+	{"Pow", import_pow, nw_follow_one},
+	{"Reciprocal", import_unary, nw_follow_one},
+	{"ReduceMean", import_reduce, nw_follow_reduce},
+	{"ReduceSum", import_reduce, nw_follow_reduce},
+	{"Relu", import_unary, nw_follow_one},
+	{"Reshape", import_reshape, nw_follow_reshape},
+	{"Sigmoid", import_unary, nw_follow_one},
+	{"Slice", import_slice, nw_follow_range},
+	{"Softmax", import_softmax, nw_follow_softmax},
+	{"Softplus", import_unary, nw_follow_one},
+	{"Split", import_split, nw_follow_range},
+	{"Sqrt", import_unary, nw_follow_one},
+	{"Squeeze", import_squeeze, nw_follow_reshape},
+	{"Sub", import_binary, nw_follow_several},
+	{"Sum", import_sum, nw_follow_several},
+	{"Tanh", import_unary, nw_follow_one},
+	{"Transpose", import_transpose, nw_follow_permuted},
+	{"Unsqueeze", import_unsqueeze, nw_follow_reshape},
 };
 
 /* Add the node at hand to the graph. */
@@ -576,6 +578,7 @@ nw_import_node(NwImport *im)
 				y = imports[i].import(im);
 				nw_import_check_shape(im, &im->g->tensor[y].shape);
 				nw_import_bind(im, im->node->output[0], y);
+				nw_images_follow(im, imports[i].follow);
 				return;
 			}
 	nw_import_unsupported(im, "is not supported for training");

@@ -20,6 +20,13 @@ typedef struct NwBound
 	NwT t;
 } NwBound;
 
+/* where the images of a batch are in a value */
+typedef struct NwAlong
+{
+	int axis;      /* -1: it does not depend on them */
+	int64_t inner; /* numbers of an image in a row there */
+} NwAlong;
+
 /* a file's nodes on their way into a graph */
 typedef struct NwImport
 {
@@ -33,6 +40,10 @@ typedef struct NwImport
 	NwBound *bound;
 	int n_bound;
 	int cap_bound;
+	int64_t images; /* in a batch */
+	NwAlong *along; /* of each tensor */
+	int n_along;
+	int cap_along;
 } NwImport;
 
 void nw_import_unsupported(const NwImport *im, const char *why) __attribute__((noreturn));

@@ -14,13 +14,17 @@
  * A slot is a class.  Where each query has its own supports, slots are numbered
  * within the query's support set, so that S is small however many classes there are.
  */
-#include "net/step_graph.h"
+#include <stdint.h>
+
+#include "base/message.h"
 #include "data/batch_spec.h"
 #include "graph/graph.h"
 #include "graph/ops.h"
 #include "graph/shape.h"
+#include "graph/states.h"
 #include "net/kernel.h"
 #include "net/model.h"
+#include "net/step_graph.h"
 
 /*
  * log sum exp in two parts.  The maximum may be so large that the logarithm would be lost
@@ -95,16 +99,42 @@ nw_step_head(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b, NwT z, N
 	return spec->head == NW_HEAD_NW ? loss_of_nw(g, spec, b, z, log_p) : loss_of_fc(g, b, z, log_p);
 }
 
+/*
+ * Refuse a network that no checkpoint can hold, before its weights are drawn, which takes long: a
+ * checkpoint has at least two numbers for each.
+ */
+static void
+check_size(const NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b)
+{
+	NwStates shapes = {.bare = true};
+	NwGraph *dry = nw_graph_new(NW_FOR_TRAINING, g->gpu, &shapes, g->seed);
+	int64_t numbers = 0;
+
+	nw_step_loss(dry, spec, b);
+	for (int i = 0; i < dry->n_params; i++)
+		numbers += 2 * nw_shape_size(&dry->tensor[dry->param[i]].shape);
+	if (numbers > INT32_MAX / (int64_t) sizeof(float))
+		nw_fatal("this network is too large: its checkpoint would have more than 2 GiB, which an "
+		         "ONNX file cannot; give a smaller --width or --size");
+	nw_graph_free(dry);
+	nw_states_free(&shapes);
+}
+
 /* Emit a model and its loss; loss and log_p become outputs. */
 NwT
 nw_step_loss(NwGraph *g, const NwModelSpec *spec, const NwBatchSpec *b)
 {
-	NwT images = nw_input(g, "images", NW_FLOAT,
-	                      NW_SHAPE(nw_batch_images(b), spec->channels, spec->height, spec->width));
-	NwT z = nw_model_embedding(g, spec, images);
+	NwT images;
+	NwT z;
 	NwT log_p;
-	NwT loss = nw_step_head(g, spec, b, z, &log_p);
+	NwT loss;
 
+	if (spec->backbone == NULL && !g->states->bare) /* a backbone's weights are in a file */
+		check_size(g, spec, b);
+	images = nw_input(g, "images", NW_FLOAT,
+	                  NW_SHAPE(nw_batch_images(b), spec->channels, spec->height, spec->width));
+	z = nw_model_embedding(g, spec, images);
+	loss = nw_step_head(g, spec, b, z, &log_p);
 	nw_output(g, "loss", loss);
 	nw_output(g, "log_p", log_p);
 	return loss;

@@ -186,8 +186,10 @@ choose_ports(NwEmbedder *e, const NwEmbedderOptions *o)
 	for (int i = 0; i < n_out; i++)
 		if (strcmp(out[i].name, o->output ? o->output : "embedding") == 0)
 			chosen = &out[i];
-	if (chosen == NULL || chosen->type != NW_FLOAT)
-		nw_fatal("\"%s\": output \"%s\" is not of type float", o->path, chosen ? chosen->name : "");
+	if (chosen == NULL)
+		nw_fatal("\"%s\" has no output: name a tensor by --output", o->path);
+	if (chosen->type != NW_FLOAT)
+		nw_fatal("\"%s\": output \"%s\" is not of type float", o->path, chosen->name);
 	e->input = nw_strdup(in[0].name);
 	e->output = nw_strdup(chosen->name);
 	e->fixed = in[0].shape.dim[0] > 0;

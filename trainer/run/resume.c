@@ -101,6 +101,10 @@ check_one(const char *path, const char *key, const NwMetas *was, const NwMetas *
 
 	if ((old == NULL || value == NULL) && digest >= 0 && digests[digest].may_be_absent)
 		return;
+	/* a backbone's name does not matter where its digest, which is compared, too, is noted */
+	if (strcmp(key, "network") == 0 && nw_meta_get(was, NW_BACKBONE_KEY) != NULL &&
+	    nw_meta_get(settings, NW_BACKBONE_KEY) != NULL)
+		return;
 	if (old == NULL ? value != NULL : value == NULL || strcmp(old, value) != 0)
 		refuse(path, key, old, value);
 }
