@@ -194,18 +194,18 @@ def png_kinds():
     half[0][:], half[1][:] = 0, 128
     for what, v, plain, clear in ('grey', grey, 0, 4), ('colour', colour, 2, 6):
         same_levels(what, encoded(v, 8, plain), v)
-        same_levels(what + ' of 16 bits', encoded(v * 257, 16, plain), v)
+        same_levels(what + ' of 16 bits', encoded(v.astype(int) * 257, 16, plain), v)
         near = v.astype(int) * 257 + np.random.RandomState(3).randint(-128, 129, v.shape)
         same_levels(what + ' of 16 bits between those of 8', encoded(np.clip(near, 0, 65535), 16, plain), v)
         for a in alpha, half[1]:
             both = np.concatenate([v, a[..., None]], 2)
             same_levels(what + ' with alpha', encoded(both, 8, clear), over_white(v, a))
-            same_levels(what + ' of 16 bits with alpha', encoded(both * 257, 16, clear), over_white(v, a))
+            same_levels(what + ' of 16 bits with alpha', encoded(both.astype(int) * 257, 16, clear), over_white(v, a))
         one = v[3, 5].astype(int)  # a colour that is transparent
         wanted = np.where((v == one).all(-1, keepdims=True), 255, v)
         for depth, scale in (8, 1), (16, 257):
             same_levels('%s of %d bits, but one' % (what, depth) if depth == 16 else what + ', but one', encoded(
-                v * scale, depth, plain, chunk(b'tRNS', (one * scale).astype('>u2').tobytes())), wanted)
+                v.astype(int) * scale, depth, plain, chunk(b'tRNS', (one * scale).astype('>u2').tobytes())), wanted)
     save('a.png', encoded(np.concatenate([half[0], half[1][..., None]], 2), 8, 6))
     assert (decode('a.png') == 127).all(), 'black of alpha 128'
     palette = colour.reshape(-1, 3)[:256]
