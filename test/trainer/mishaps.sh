@@ -38,22 +38,13 @@ closed_pipe() {
 	[ -e "$work/piped.onnx" ]
 }
 
-# Started by nohup, a run does not mind a lost terminal.
-nohup_run() {
+# A signal that was turned off, as nohup does it, ends nothing: turned_off SIGNAL
+turned_off() {
 	local run=("${small[@]}" "${quick[@]}" --steps 30)
-	rm -f "$work/nohup.onnx"*
+	rm -f "$work/unmoved.onnx"*
 	"$nwhead" train "${run[@]}" --out "$work/whole.onnx" &&
-		(trap '' HUP && oddly signal-1 "${run[@]}" --checkpoint-every 7 --out "$work/nohup.onnx") &&
-		cmp "$work/whole.onnx" "$work/nohup.onnx"
-}
-
-# A signal that was turned off ends nothing.
-ignored_signal() {
-	local run=("${small[@]}" "${quick[@]}" --steps 30)
-	rm -f "$work/ignored.onnx"*
-	"$nwhead" train "${run[@]}" --out "$work/whole.onnx" &&
-		(trap '' INT && oddly signal-2 "${run[@]}" --checkpoint-every 7 --out "$work/ignored.onnx") &&
-		cmp "$work/whole.onnx" "$work/ignored.onnx"
+		(trap '' "$1" && oddly "signal-$(kill -l "$1")" "${run[@]}" --checkpoint-every 7 --out "$work/unmoved.onnx") &&
+		cmp "$work/whole.onnx" "$work/unmoved.onnx"
 }
 
 # Whoever forgets --resume still has the checkpoint and the log; with --fresh they are replaced.
@@ -135,8 +126,8 @@ mishaps() {
 	t "a limit of files' sizes" size_limit
 	t "a pipe that nobody reads" closed_pipe
 	t "a lost terminal, then --resume: the same bytes" interrupted HUP --head fc --queries 32
-	t "a lost terminal, with nohup" nohup_run
-	t "a signal that was turned off" ignored_signal
+	t "a lost terminal, with nohup" turned_off HUP
+	t "Ctrl-C, where it was turned off" turned_off INT
 	t "--resume forgotten" forgotten_resume
 	t "links" linked
 	lost_links
